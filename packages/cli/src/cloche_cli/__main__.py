@@ -1,0 +1,7 @@
+"""`python -m cloche_cli` is `abx`."""
+
+import sys
+
+from cloche_cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,64 @@
+"""`abx exec`: one shell command in a sandbox."""
+
+import click
+
+from cloche_cli.lazy import command
+from cloche_cli.parameters import Text, Variable, WholeNumber
+
+
+def _exec(
+    words: tuple[str, ...],
+    sandbox: str | None,
+    cwd: str | None,
+    env: tuple[tuple[str, str], ...],
+    timeout: int,
+    template: str | None,
+    provider: str | None,
+) -> int:
+    from cloche_cli.one_shot import ExecRequest, run_command, shell_line
+
+    return run_command(
+        ExecRequest(
+            command=shell_line(words),
+            sandbox=sandbox,
+            cwd=cwd,
+            envs=dict(env),
+            timeout_s=timeout,
+            template=template,
+            provider=provider,
+        )
+    )
+
+
+exec_ = command(
+    "exec",
+    _exec,
+    help=(
+        "Run COMMAND with `sh -c` in a sandbox: the one that --sandbox names, else one of its own that is "
+        "killed at the end.\n\n"
+        "One word is taken as a line for the shell; several words are quoted so that each arrives as it is. "
+        "The command's status becomes the exit status (5 if the timeout ended it). Its stdin is empty."
+    ),
+    examples=[
+        "abx exec -- uname -a",
+        "abx exec 'ls / | wc -l'",
+        "abx exec --sandbox sb-7f3a --cwd /tmp -- sh build.sh",
+        "abx --json exec --env TOKEN -- ./upload",
+    ],
+    params=[
+        click.Argument(["words"], nargs=-1, required=True, metavar="[--] COMMAND..."),
+        click.Option(["-s", "--sandbox"], type=Text(1024), help="Id of a living sandbox, plain or provider:id."),
+        click.Option(["--cwd"], type=Text(4096), help="Folder to run in. Default: the template's."),
+        click.Option(["-e", "--env"], type=Variable(), multiple=True, help="A variable for the command; repeatable."),
+        click.Option(
+            ["--timeout"],
+            type=WholeNumber(1, 3600),
+            default=60,
+            show_default=True,
+            help="Seconds that the command may run.",
+        ),
+        click.Option(["-t", "--template"], type=Text(128), help="Without --sandbox: what to make it from."),
+        click.Option(["-p", "--provider"], type=Text(40), help="Default: ABX_PROVIDER, else local."),
+    ],
+    words_follow=True,
+)

@@ -1,0 +1,161 @@
+"""`abx sandbox`: make, see and end sandboxes that outlive the command."""
+
+import click
+
+from cloche_cli.lazy import LazyGroup, command
+from cloche_cli.parameters import OneOf, Text, Variable, WholeNumber
+
+STATUSES = ("creating", "running", "paused", "pausing", "stopping", "stopped", "error")
+
+
+def _provider() -> click.Option:
+    return click.Option(["-p", "--provider"], type=Text(40), help="Default: ABX_PROVIDER, else local.")
+
+
+def _region() -> click.Option:
+    return click.Option(["--region"], type=Text(64), help="Region, for providers that have several.")
+
+
+def _id() -> click.Argument:
+    return click.Argument(["sandbox_id"], type=Text(1024), metavar="ID")
+
+
+def _create(
+    template: str | None,
+    timeout: int,
+    env: tuple[tuple[str, str], ...],
+    cpu: int | None,
+    memory: int | None,
+    region: str | None,
+    provider: str | None,
+) -> int:
+    from cloche_cli.sandboxes import CreateOptions, create_sandbox
+
+    return create_sandbox(
+        CreateOptions(
+            template=template,
+            timeout_s=timeout,
+            envs=dict(env),
+            cpu=cpu,
+            memory_mb=memory,
+            region=region,
+            provider=provider,
+        )
+    )
+
+
+def _list(status: str | None, limit: int, offset: int, provider: str | None, region: str | None) -> int:
+    from cloche_cli.sandboxes import ListOptions, list_sandboxes
+
+    return list_sandboxes(ListOptions(status=status, limit=limit, offset=offset, provider=provider, region=region))
+
+
+def _get(sandbox_id: str) -> int:
+    from cloche_cli.sandboxes import show_sandbox
+
+    return show_sandbox(sandbox_id)
+
+
+def _inspect(sandbox_id: str) -> int:
+    from cloche_cli.sandboxes import inspect_sandbox
+
+    return inspect_sandbox(sandbox_id)
+
+
+def _kill(sandbox_ids: tuple[str, ...]) -> int:
+    from cloche_cli.sandboxes import kill_sandboxes
+
+    return kill_sandboxes(sandbox_ids)
+
+
+create = command(
+    "create",
+    _create,
+    help=(
+        "Make a sandbox and print its id. It lives until its timeout, or until it is killed, also when "
+        "this command has ended; every process of yours can use it."
+    ),
+    examples=[
+        "abx sandbox create",
+        "abx sandbox create --template code-interpreter-v1 --timeout 3600",
+        "id=$(abx sandbox create) && abx exec --sandbox $id -- ls /",
+        "abx sandbox create --env API_TOKEN --memory 512",
+    ],
+    params=[
+        click.Option(["-t", "--template"], type=Text(128), help="Default: ABX_DEFAULT_TEMPLATE, else base."),
+        click.Option(
+            ["--timeout"], type=WholeNumber(1, 86400), default=300, show_default=True, help="Seconds to live from now."
+        ),
+        click.Option(
+            ["-e", "--env"],
+            type=Variable(),
+            multiple=True,
+            help="A variable for everything that runs inside; NAME alone takes the value that it has here. Repeatable.",
+        ),
+        click.Option(["--cpu"], type=WholeNumber(1, 256), help="Cores. Refused where the host cannot hold the limit."),
+        click.Option(
+            ["--memory"], type=WholeNumber(1, 1048576), help="Megabytes. Refused where the host cannot hold the limit."
+        ),
+        _region(),
+        _provider(),
+    ],
+)
+
+list_ = command(
+    "list",
+    _list,
+    help="List the sandboxes that are alive.",
+    examples=["abx sandbox list", "abx sandbox list --status running --limit 10", "abx --json sandbox list"],
+    params=[
+        click.Option(["--status"], type=OneOf(STATUSES), help="Only sandboxes in this state."),
+        click.Option(["--limit"], type=WholeNumber(1, 100), default=100, show_default=True, help="At most so many."),
+        click.Option(
+            ["--offset"], type=WholeNumber(0, 1000000), default=0, show_default=True, help="Leave out the first ones."
+        ),
+        _provider(),
+        _region(),
+    ],
+)
+
+get = command(
+    "get",
+    _get,
+    help="Show what the provider says about a sandbox now.",
+    examples=["abx sandbox get sb-7f3a", "abx --json sandbox get local:sb-7f3a"],
+    params=[_id()],
+)
+
+inspect = command(
+    "inspect",
+    _inspect,
+    help=(
+        "Show how a sandbox is isolated: its mounts, its users, its limits and what enforces each of them. "
+        "Paths of this host are shown: the output is for its operator, not for a model."
+    ),
+    examples=["abx sandbox inspect sb-7f3a", "abx --json sandbox inspect sb-7f3a"],
+    params=[_id()],
+)
+
+kill = command(
+    "kill",
+    _kill,
+    help="Kill sandboxes, with everything that runs in them. A sandbox that is gone already is an error (4).",
+    examples=["abx sandbox kill sb-7f3a", "abx sandbox kill sb-7f3a sb-91c2"],
+    params=[click.Argument(["sandbox_ids"], type=Text(1024), nargs=-1, required=True, metavar="ID...")],
+)
+
+sandbox: click.Group = LazyGroup(
+    "sandbox",
+    help="Make, see and end sandboxes.",
+    examples=["abx sandbox create --timeout 600", "abx sandbox list", "abx sandbox kill sb-7f3a"],
+    lazy={
+        name: f"cloche_cli.commands.sandbox:{attribute}"
+        for name, attribute in [
+            ("create", "create"),
+            ("list", "list_"),
+            ("get", "get"),
+            ("inspect", "inspect"),
+            ("kill", "kill"),
+        ]
+    },
+)
