@@ -1,0 +1,37 @@
+"""What every test of the repository gets: no settings of the person who runs it, and one option for repetitions."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--scale", type=int, default=1, help="multiply the repetitions of soak tests (CI 1, nox -s soak 20)"
+    )
+    parser.addoption("--seed", type=int, default=20261130, help="seed of every random choice in tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "soak: repeats a kill, a leak or a load; --scale says how often")
+
+
+@pytest.fixture(scope="session")
+def scale(request: pytest.FixtureRequest) -> int:
+    """How many times more often than in CI a soak test repeats."""
+    return int(request.config.getoption("--scale"))
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed for `random.Random`: the same run twice makes the same choices."""
+    return int(request.config.getoption("--seed"))
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key or a provider that the developer has set must not decide how a test ends."""
+    for name in [name for name in os.environ if name.startswith("ABX_")]:
+        monkeypatch.delenv(name)
