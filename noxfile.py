@@ -11,7 +11,6 @@ import sys
 
 import nox
 
-
 nox.needs_version = ">=2025.2"
 nox.options.default_venv_backend = "none"
 nox.options.error_on_external_run = False

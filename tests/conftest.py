@@ -8,9 +8,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--scale", type=int, default=1, help="multiply the repetitions of soak tests (CI 1, nox -s soak 20)"
-    )
+    parser.addoption("--scale", type=int, default=1, help="multiply the repetitions of soak tests")
     parser.addoption("--seed", type=int, default=20261130, help="seed of every random choice in tests")
 
 
