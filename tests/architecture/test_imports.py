@@ -1,0 +1,181 @@
+"""Who may import whom. Each rule is shown to bite: a planted violation is reported with its file."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.workspace import (
+    ALLOWED_EXTRAS,
+    ALLOWED_THIRD_PARTY,
+    ROOT,
+    Package,
+    hand_written,
+    packages,
+    short,
+    syntax_tree,
+)
+
+# The two places of style S5 where a failure of any kind is turned into an answer or an exit status.
+CATCH_ALL = {
+    "packages/contract/src/cloche_contract/kernel/dispatch.py",
+}
+
+
+def test_import_linter_finds_nothing() -> None:
+    """Architecture 3.3."""
+    done = lint_imports(ROOT, {})
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "line", "contract"),
+    [
+        ("sdk", "import cloche_local", "Packages meet through the contract"),
+        ("sdk", "import mcp", "The MCP library is imported by"),
+        ("sdk", "from cloche_contract._gen import errors", "Generated modules are reached through the facades"),
+        ("mcp-stdio", "import cloche_agentd", "Nothing but the local runtime knows"),
+        ("mcp-stdio", "import httpx", "HTTP clients live in the SDK"),
+        ("agentd", "import pydantic", "The in-sandbox agent is standard library only"),
+        ("contract", "import cloche_sdk", "Packages meet through the contract"),
+        ("local", "import cloche_codegen", "No package needs the generator at run time"),
+    ],
+)
+def test_a_planted_violation_is_reported_with_its_module_and_line(
+    tmp_path: Path, package: str, line: str, contract: str
+) -> None:
+    """Architecture 3.3: the configuration reports the import that breaks it."""
+    source = next(one for one in packages() if one.key == package).source
+    planted = tmp_path / source.name
+    shutil.copytree(source, planted, ignore=shutil.ignore_patterns("__pycache__"))
+    (planted / "planted.py").write_text(line + "\n")
+    done = lint_imports(tmp_path, {"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1, done.stdout
+    broken = done.stdout.partition("Broken contracts")[2]
+    assert contract in broken
+    assert f"{source.name}.planted" in broken
+    assert "(l.1)" in broken
+
+
+def lint_imports(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from importlinter.cli import lint_imports_command as main; main()",
+            "--config",
+            str(ROOT / "pyproject.toml"),
+            "--no-cache",
+        ],
+        cwd=folder,
+        env={**os.environ, **environment, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("package", packages(), ids=lambda package: package.key)
+def test_a_package_imports_only_the_third_parties_it_is_allowed(package: Package) -> None:
+    """Architecture 3.3, the column of third parties. An extra's modules are counted with the package."""
+    allowed = set(ALLOWED_THIRD_PARTY[package.key])
+    for extra in ALLOWED_EXTRAS.get(package.key, {}).values():
+        allowed |= extra
+    names = (
+        {name.replace("-", "_") for name in allowed}
+        | set(sys.stdlib_module_names)
+        | {"mcp_types"} & {"mcp_types" if "mcp" in allowed else ""}
+    )
+    strangers = {
+        f"{short(path)}: {module}"
+        for path in package.source.rglob("*.py")
+        for module in imported_modules(path)
+        if module not in names and not module.startswith("cloche_")
+    }
+    assert strangers == set()
+
+
+@pytest.mark.parametrize("package", packages(), ids=lambda package: package.key)
+def test_a_package_requires_exactly_what_it_imports(package: Package) -> None:
+    """A requirement that nothing imports is weight; an import that nothing requires breaks a clean install."""
+    required = {name.partition("[")[0] for name in requirement_names(package.requirements)}
+    required |= {
+        name.partition("[")[0]
+        for lines in package.project.get("optional-dependencies", {}).values()
+        for name in requirement_names(lines)
+    }
+    imported = {module for path in package.source.rglob("*.py") for module in imported_modules(path)}
+    missing = {
+        module
+        for module in imported - set(sys.stdlib_module_names) - {package.source.name, "mcp_types"}
+        if module.replace("_", "-") not in required and not (module == "cloche_cli" and "cloche" in required)
+    }
+    assert missing == set()
+
+
+def requirement_names(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield line.split(";")[0].split("~")[0].split("<")[0].split(">")[0].split("=")[0].split("!")[0].strip().lower()
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The top-level names of every absolute import in a module, wherever it stands."""
+    found: set[str] = set()
+    for node in ast.walk(syntax_tree(path)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_a_failure_of_any_kind_is_caught_in_the_two_known_places_only() -> None:
+    """Style S5: catch what you can name."""
+    places: set[str] = set()
+    for path in hand_written():
+        if path.relative_to(ROOT).parts[0] == "tests":
+            continue
+        for node in ast.walk(syntax_tree(path)):
+            if isinstance(node, ast.ExceptHandler) and "Exception" in _caught(node):
+                places.add(short(path))
+    assert places - CATCH_ALL == set()
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    """The plain names in an except clause; a bare one counts as Exception."""
+    if handler.type is None:
+        return {"Exception"}
+    return {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+
+
+def test_httpx_is_imported_by_one_module_of_the_sdk() -> None:
+    """Decision D1."""
+    sdk = next(package for package in packages() if package.key == "sdk")
+    importers = {path.name for path in sdk.source.rglob("*.py") if "httpx" in imported_modules(path)}
+    assert importers == {"_http.py"}
+
+
+def test_nobody_outside_a_package_imports_its_generated_modules() -> None:
+    """Architecture 0.2: tests and tools use the facades too."""
+    offenders: set[str] = set()
+    for path in hand_written():
+        text = path.read_text(encoding="utf-8")
+        for package in packages():
+            if f"{package.source.name}._gen" in text and package.source not in path.parents and _imports_gen(path):
+                offenders.add(short(path))
+    assert offenders == set()
+
+
+def _imports_gen(path: Path) -> bool:
+    return any(
+        isinstance(node, ast.ImportFrom) and node.module is not None and "_gen" in node.module.split(".")
+        for node in ast.walk(syntax_tree(path))
+    )
