@@ -17,11 +17,11 @@ ROOT = Path(__file__).parent.parent.parent
 ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "contract": frozenset({"pydantic", "jsonschema", "referencing", "typing-extensions"}),
     "agentd": frozenset(),
-    "sdk": frozenset({"httpx", "anyio"}),
+    "sdk": frozenset({"httpx", "anyio", "tomli"}),
     "mcp-stdio": frozenset({"mcp", "anyio"}),
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),
-    "cli": frozenset({"click", "rich"}),
+    "cli": frozenset({"anyio", "click", "rich"}),
 }
 # Installed by an extra only, and the modules that need it.
 ALLOWED_EXTRAS: Mapping[str, Mapping[str, frozenset[str]]] = {

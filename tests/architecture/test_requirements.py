@@ -1,0 +1,36 @@
+"""The manifest of requirements and the tests agree, in both directions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.requirements import FAULTS, fault_of, shown_by, tests_in
+
+
+def test_every_fault_row_is_shown_by_a_test() -> None:
+    """A row of the manifest that no test names is a promise nobody keeps."""
+    shown = shown_by()
+    assert sorted(row for row in FAULTS if row not in shown) == []
+
+
+def test_no_test_names_an_unknown_fault_row() -> None:
+    """A name that looks like a row but is none hides that the row is missing."""
+    assert {row: cases for row, cases in shown_by().items() if row not in FAULTS} == {}
+
+
+def test_every_test_says_what_it_shows() -> None:
+    """Style S14: the name states an outcome; two words are not an outcome."""
+    assert sorted(case.name for case in tests_in() if case.name.count("_") < 3) == []
+
+
+def test_the_fault_row_of_a_test_is_read_from_its_name() -> None:
+    assert fault_of("test_t1_sleep_past_its_timeout_leaves_no_process") == "T1"
+    assert fault_of("test_e20_memory_limit_has_its_own_reason") == "E20"
+    assert fault_of("test_the_kernel_is_small") is None
+
+
+def test_tests_are_found_inside_classes_and_as_coroutines_too(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "async def test_t1_a_b(): ...\nclass TestX:\n    def test_t3_c_d(self): ...\n"
+    )
+    assert sorted(shown_by(tmp_path)) == ["T1", "T3"]

@@ -1,0 +1,118 @@
+"""What the product must do, as ids with a sentence and a source.
+
+`FAULTS` are failures that real users of such tools hit, each with the outcome that is right here. A row is
+shown by every test whose name starts with its id: T1 by `test_t1_sleep_past_its_timeout_leaves_no_process`.
+tests/architecture/test_requirements.py checks both directions: no row without a test, no test for an
+unknown row.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+_FAULT_TEST = re.compile(r"^test_([tofpmle]\d{1,2})_")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One thing the product must do, and where it is demanded."""
+
+    sentence: str
+    source: str
+
+
+FAULTS: Mapping[str, Requirement] = {
+    "T1": Requirement("A command past its timeout is killed with its tree; the result has what it printed.", "E2B#500"),
+    "T3": Requirement("A background child of a timed-out shell is gone as well.", "langfuse#15955"),
+    "T6": Requirement("A command that leaves a background job returns at once.", "dagger#6672"),
+    "T7": Requirement("A command without a timeout has the default one.", "rakazo#28"),
+    "T8": Requirement("A timeout result carries the output so far and says timed_out.", "SWE-ReX#151"),
+    "T12": Requirement(
+        "Standard input is empty, and a timeout fires whatever a command waits for.", "microsandbox#1549"
+    ),
+    "T18": Requirement("A working directory that is gone gives an error that says so.", "sandbox-sdk#288"),
+    "T20": Requirement("One timeout fails one command and nothing else.", "OpenMinis#358"),
+    "T32": Requirement("A command reaches one shell as it was written.", "OpenSandbox#127"),
+    "T34": Requirement("A background server outlives the call that started it.", "claude-code#35986"),
+    "O1": Requirement(
+        "Output that is not UTF-8 is replaced and flagged; the exit code stays.", "inspect_k8s_sandbox#206"
+    ),
+    "O4": Requirement("Blank lines arrive as they were written.", "OpenSandbox PR#902"),
+    "O6": Requirement("A burst before the exit is read to its end, or counted.", "codex#45540"),
+    "O7": Requirement("Output is bounded while it is read; the server's memory stays flat.", "ggcode#1316"),
+    "O8": Requirement("Long output keeps its head and its tail, with the totals.", "inspect_ai PR#2828"),
+    "O9": Requirement("Truncated output always says so.", "Ix#425"),
+    "O17": Requirement("Text outside ASCII prints on any host locale.", "pytoutv#73"),
+    "F1": Requirement("Every byte value survives a write and a read.", "slicc#2878"),
+    "F4": Requirement("Malformed Base64 is refused before the file is touched.", "openai-agents-js#1787"),
+    "F8": Requirement("The encoding argument decides how a file is read and written.", "sandbox-sdk PR#167"),
+    "F14": Requirement("A huge file is refused by its size before it is read.", "superserve PR#234"),
+    "F16": Requirement("Any UTF-8 file name makes the round trip.", "Daytona#4323"),
+    "F18": Requirement("The mode of a file can be set and is kept by an overwrite.", "vm0#373"),
+    "F23": Requirement("What a call wrote, the next call reads.", "mcp-gateway#65"),
+    "P1": Requirement(
+        "A new file below a link that leaves its folder is judged by where it ends up.", "DesktopCommander#420"
+    ),
+    "P3": Requirement("A path with `..` is refused, not compared as text.", "code-mcp#4"),
+    "P4": Requirement("File tools cannot leave the sandbox, whatever the path.", "mcp-server-cloudflare#478"),
+    "M1": Requirement("A dependency that prints never reaches standard output.", "mcp-hangar#563"),
+    "M3": Requirement("The server ends when its client closes standard input.", "python-sdk#2231"),
+    "M4": Requirement("The server ends when its client stops reading.", "mcp-server-cloudflare#487"),
+    "M6": Requirement("A cancelled call kills its process tree and is not answered.", "codex#20925"),
+    "M8": Requirement("Optional arguments are absent, never null unions.", "cursor#3778"),
+    "M9": Requirement("Input schemas have single types and no exotic keywords.", "copilot-cli#4623"),
+    "M10": Requirement("Published schemas are inlined: no $schema, $ref or $defs.", "DesktopCommander#79"),
+    "M11": Requirement("structuredContent matches the output schema for every tool.", "gemini-cli#21053"),
+    "M12": Requirement("The same JSON stands in the text of every result.", "mcp-ts-core#19"),
+    "M20": Requirement("A failure is isError with a stable code.", "code-sandbox-mcp"),
+    "L1": Requirement("Parallel first calls share one sandbox.", "OpenRath#34"),
+    "L5": Requirement("Parallel commands do not mix their output.", "deer-flow#1435"),
+    "L7": Requirement("A server killed with SIGKILL leaves nothing past the deadline.", "node-code-sandbox-mcp#51"),
+    "L9": Requirement("A reused pid is not mistaken for its former owner.", "llxprt-code#3449"),
+    "L22": Requirement("A variable of one run_code is there in the next.", "twenty#21664"),
+    "L23": Requirement("An interpreter that died says so and why; the next call has a new one.", "jupyter/help#418"),
+    "L25": Requirement("One display call gives one result.", "E2B#670"),
+    "E1": Requirement("No variable of the server is visible inside.", "srt#58"),
+    "E16": Requirement("A host that cannot isolate is refused with the cause and the fix.", "srt#74"),
+    "E17": Requirement("Nothing runs without isolation.", "vellum-assistant PR#155"),
+    "E18": Requirement("A disk limit holds, or is refused.", "hermes-agent#57994"),
+    "E19": Requirement("Every writable place is under the limit.", "microsandbox#1007"),
+    "E20": Requirement("Running out of memory has its own stop reason.", "SandboxFusion#43"),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test function and the file that holds it."""
+
+    name: str
+    path: str
+
+
+def tests_in(folder: Path = TESTS) -> Iterator[Case]:
+    """Every test function below a folder, found without importing anything."""
+    for path in sorted(folder.rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                yield Case(node.name, str(path.relative_to(folder)))
+
+
+def fault_of(name: str) -> str | None:
+    """The fault row that a test names, or None: `test_t1_…` names T1."""
+    match = _FAULT_TEST.match(name)
+    return match[1].upper() if match else None
+
+
+def shown_by(folder: Path = TESTS) -> Mapping[str, list[Case]]:
+    """For each fault row that any test names, those tests."""
+    found: dict[str, list[Case]] = {}
+    for test in tests_in(folder):
+        fault = fault_of(test.name)
+        if fault is not None:
+            found.setdefault(fault, []).append(test)
+    return found
