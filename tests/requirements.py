@@ -32,16 +32,12 @@ FAULTS: Mapping[str, Requirement] = {
     "T6": Requirement("A command that leaves a background job returns at once.", "dagger#6672"),
     "T7": Requirement("A command without a timeout has the default one.", "rakazo#28"),
     "T8": Requirement("A timeout result carries the output so far and says timed_out.", "SWE-ReX#151"),
-    "T12": Requirement(
-        "Standard input is empty, and a timeout fires whatever a command waits for.", "microsandbox#1549"
-    ),
+    "T12": Requirement("Standard input is empty; a timeout fires whatever a command waits for.", "microsandbox#1549"),
     "T18": Requirement("A working directory that is gone gives an error that says so.", "sandbox-sdk#288"),
     "T20": Requirement("One timeout fails one command and nothing else.", "OpenMinis#358"),
     "T32": Requirement("A command reaches one shell as it was written.", "OpenSandbox#127"),
     "T34": Requirement("A background server outlives the call that started it.", "claude-code#35986"),
-    "O1": Requirement(
-        "Output that is not UTF-8 is replaced and flagged; the exit code stays.", "inspect_k8s_sandbox#206"
-    ),
+    "O1": Requirement("Output that is not UTF-8 is replaced and flagged.", "inspect_k8s_sandbox#206"),
     "O4": Requirement("Blank lines arrive as they were written.", "OpenSandbox PR#902"),
     "O6": Requirement("A burst before the exit is read to its end, or counted.", "codex#45540"),
     "O7": Requirement("Output is bounded while it is read; the server's memory stays flat.", "ggcode#1316"),
@@ -55,9 +51,7 @@ FAULTS: Mapping[str, Requirement] = {
     "F16": Requirement("Any UTF-8 file name makes the round trip.", "Daytona#4323"),
     "F18": Requirement("The mode of a file can be set and is kept by an overwrite.", "vm0#373"),
     "F23": Requirement("What a call wrote, the next call reads.", "mcp-gateway#65"),
-    "P1": Requirement(
-        "A new file below a link that leaves its folder is judged by where it ends up.", "DesktopCommander#420"
-    ),
+    "P1": Requirement("A new file below a link is judged by where it ends up.", "DesktopCommander#420"),
     "P3": Requirement("A path with `..` is refused, not compared as text.", "code-mcp#4"),
     "P4": Requirement("File tools cannot leave the sandbox, whatever the path.", "mcp-server-cloudflare#478"),
     "M1": Requirement("A dependency that prints never reaches standard output.", "mcp-hangar#563"),
@@ -94,7 +88,7 @@ class Case:
     path: str
 
 
-def tests_in(folder: Path = TESTS) -> Iterator[Case]:
+def cases(folder: Path = TESTS) -> Iterator[Case]:
     """Every test function below a folder, found without importing anything."""
     for path in sorted(folder.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -111,7 +105,7 @@ def fault_of(name: str) -> str | None:
 def shown_by(folder: Path = TESTS) -> Mapping[str, list[Case]]:
     """For each fault row that any test names, those tests."""
     found: dict[str, list[Case]] = {}
-    for test in tests_in(folder):
+    for test in cases(folder):
         fault = fault_of(test.name)
         if fault is not None:
             found.setdefault(fault, []).append(test)

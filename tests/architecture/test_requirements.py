@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.requirements import FAULTS, fault_of, shown_by, tests_in
+from tests.requirements import FAULTS, cases, fault_of, shown_by
 
 
 def test_every_fault_row_is_shown_by_a_test() -> None:
@@ -15,12 +15,12 @@ def test_every_fault_row_is_shown_by_a_test() -> None:
 
 def test_no_test_names_an_unknown_fault_row() -> None:
     """A name that looks like a row but is none hides that the row is missing."""
-    assert {row: cases for row, cases in shown_by().items() if row not in FAULTS} == {}
+    assert {row: found for row, found in shown_by().items() if row not in FAULTS} == {}
 
 
 def test_every_test_says_what_it_shows() -> None:
     """Style S14: the name states an outcome; two words are not an outcome."""
-    assert sorted(case.name for case in tests_in() if case.name.count("_") < 3) == []
+    assert sorted(case.name for case in cases() if case.name.count("_") < 3) == []
 
 
 def test_the_fault_row_of_a_test_is_read_from_its_name() -> None:
