@@ -19,13 +19,19 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def scale(request: pytest.FixtureRequest) -> int:
     """How many times more often than in CI a soak test repeats."""
-    return int(request.config.getoption("--scale"))
+    return _number(request, "--scale")
 
 
 @pytest.fixture(scope="session")
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed for `random.Random`: the same run twice makes the same choices."""
-    return int(request.config.getoption("--seed"))
+    return _number(request, "--seed")
+
+
+def _number(request: pytest.FixtureRequest, option: str) -> int:
+    value: object = request.config.getoption(option)
+    assert isinstance(value, int)
+    return value
 
 
 @pytest.fixture(autouse=True)
