@@ -1,0 +1,1 @@
+"""The generator: `schemas/` in, every committed `_gen` folder and `docs/reference` out."""

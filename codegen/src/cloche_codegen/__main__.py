@@ -1,0 +1,44 @@
+"""`python -m cloche_codegen build | check | new-tool SET NAME`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from .load import SchemaError
+from .plan import outputs, roots
+from .write import compare, write
+
+
+def _repository() -> Path:
+    """The folder that holds schemas/, from here or from where this file is."""
+    for start in (Path.cwd(), Path(__file__).resolve()):
+        for folder in (start, *start.parents):
+            if (folder / "schemas" / "CONTRACT_VERSION").is_file():
+                return folder
+    raise SchemaError("no schemas/ folder here or above")
+
+
+def main() -> int:
+    """Run one command; the exit code is 1 when something differs or breaks a rule."""
+    parser = argparse.ArgumentParser(prog="cloche_codegen", description=__doc__)
+    parser.add_argument("command", choices=["build", "check"])
+    parser.add_argument("--repository", type=Path, default=None)
+    arguments = parser.parse_args()
+    try:
+        repository = (arguments.repository or _repository()).resolve()
+        planned = outputs(repository)
+    except SchemaError as exc:
+        print(exc, file=sys.stderr)
+        return 1
+    act = write if arguments.command == "build" else compare
+    findings = act(repository, planned, roots())
+    for finding in findings:
+        print(finding)
+    if arguments.command == "check" and findings:
+        print(f"{len(findings)} files differ from the schemas; run: python -m cloche_codegen build", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One module per kind of output. Each returns text by path; nothing here touches the tree."""

@@ -1,0 +1,175 @@
+"""Closed sets of names. Generated from schemas/common, schemas/lifecycle and schemas/errors; do not edit."""
+
+from typing import Final, Literal, TypeAlias
+
+BackendCause: TypeAlias = Literal[
+    "architecture_unsupported",
+    "capabilities_undroppable",
+    "id_range_unavailable",
+    "idmapped_mounts_unavailable",
+    "kernel_too_old",
+    "mounts_blocked",
+    "namespaces_blocked",
+    "no_new_privileges_unavailable",
+    "overlay_unavailable",
+    "platform_unsupported",
+    "proc_mount_blocked",
+    "python_unreadable",
+    "runtime_directory_unusable",
+    "seccomp_unavailable",
+    "state_directory_unusable",
+    "user_namespaces_disabled",
+    "user_namespaces_restricted",
+    "zygote_failed",
+]
+BACKEND_CAUSE_VALUES: Final[tuple[BackendCause, ...]] = (
+    "architecture_unsupported",
+    "capabilities_undroppable",
+    "id_range_unavailable",
+    "idmapped_mounts_unavailable",
+    "kernel_too_old",
+    "mounts_blocked",
+    "namespaces_blocked",
+    "no_new_privileges_unavailable",
+    "overlay_unavailable",
+    "platform_unsupported",
+    "proc_mount_blocked",
+    "python_unreadable",
+    "runtime_directory_unusable",
+    "seccomp_unavailable",
+    "state_directory_unusable",
+    "user_namespaces_disabled",
+    "user_namespaces_restricted",
+    "zygote_failed",
+)
+
+Capability: TypeAlias = Literal[
+    "lifecycle",
+    "timeout",
+    "renew_on_request",
+    "exec",
+    "files",
+    "code",
+    "code_languages",
+    "users_root",
+    "idempotent_create",
+    "metadata",
+    "region",
+    "inspect",
+    "limits_cpu",
+    "limits_memory",
+    "limits_pids",
+    "limits_disk",
+]
+CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
+    "lifecycle",
+    "timeout",
+    "renew_on_request",
+    "exec",
+    "files",
+    "code",
+    "code_languages",
+    "users_root",
+    "idempotent_create",
+    "metadata",
+    "region",
+    "inspect",
+    "limits_cpu",
+    "limits_memory",
+    "limits_pids",
+    "limits_disk",
+)
+
+FileType: TypeAlias = Literal["file", "directory", "symlink", "other"]
+FILE_TYPE_VALUES: Final[tuple[FileType, ...]] = (
+    "file",
+    "directory",
+    "symlink",
+    "other",
+)
+
+Language: TypeAlias = Literal["python", "javascript", "shell", "typescript", "r"]
+LANGUAGE_VALUES: Final[tuple[Language, ...]] = (
+    "python",
+    "javascript",
+    "shell",
+    "typescript",
+    "r",
+)
+
+LimitResource: TypeAlias = Literal["cpu", "memory", "pids", "disk"]
+LIMIT_RESOURCE_VALUES: Final[tuple[LimitResource, ...]] = (
+    "cpu",
+    "memory",
+    "pids",
+    "disk",
+)
+
+ResultType: TypeAlias = Literal[
+    "text", "html", "markdown", "svg", "png", "jpeg", "pdf", "latex", "json", "javascript", "data", "chart"
+]
+RESULT_TYPE_VALUES: Final[tuple[ResultType, ...]] = (
+    "text",
+    "html",
+    "markdown",
+    "svg",
+    "png",
+    "jpeg",
+    "pdf",
+    "latex",
+    "json",
+    "javascript",
+    "data",
+    "chart",
+)
+
+SandboxStatus: TypeAlias = Literal["creating", "running", "paused", "pausing", "stopping", "stopped", "error"]
+SANDBOX_STATUS_VALUES: Final[tuple[SandboxStatus, ...]] = (
+    "creating",
+    "running",
+    "paused",
+    "pausing",
+    "stopping",
+    "stopped",
+    "error",
+)
+
+StopReason: TypeAlias = Literal[
+    "exit",
+    "timeout",
+    "cancelled",
+    "memory_limit",
+    "pids_limit",
+    "output_limit",
+    "disk_full",
+    "policy",
+    "interpreter_died",
+    "sandbox_lost",
+]
+STOP_REASON_VALUES: Final[tuple[StopReason, ...]] = (
+    "exit",
+    "timeout",
+    "cancelled",
+    "memory_limit",
+    "pids_limit",
+    "output_limit",
+    "disk_full",
+    "policy",
+    "interpreter_died",
+    "sandbox_lost",
+)
+
+TextEncoding: TypeAlias = Literal["utf-8", "utf-16", "latin-1", "ascii", "base64"]
+TEXT_ENCODING_VALUES: Final[tuple[TextEncoding, ...]] = (
+    "utf-8",
+    "utf-16",
+    "latin-1",
+    "ascii",
+    "base64",
+)
+
+WriteEncoding: TypeAlias = Literal["utf-8", "base64"]
+WRITE_ENCODING_VALUES: Final[tuple[WriteEncoding, ...]] = (
+    "utf-8",
+    "base64",
+)

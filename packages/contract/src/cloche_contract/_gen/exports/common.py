@@ -1,0 +1,83 @@
+"""Names of schemas/common. Generated; do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloche_contract.kernel.lazy import attribute
+
+if TYPE_CHECKING:
+    from cloche_contract._gen.enums import CAPABILITY_VALUES as CAPABILITY_VALUES
+    from cloche_contract._gen.enums import FILE_TYPE_VALUES as FILE_TYPE_VALUES
+    from cloche_contract._gen.enums import LANGUAGE_VALUES as LANGUAGE_VALUES
+    from cloche_contract._gen.enums import LIMIT_RESOURCE_VALUES as LIMIT_RESOURCE_VALUES
+    from cloche_contract._gen.enums import RESULT_TYPE_VALUES as RESULT_TYPE_VALUES
+    from cloche_contract._gen.enums import STOP_REASON_VALUES as STOP_REASON_VALUES
+    from cloche_contract._gen.enums import TEXT_ENCODING_VALUES as TEXT_ENCODING_VALUES
+    from cloche_contract._gen.enums import WRITE_ENCODING_VALUES as WRITE_ENCODING_VALUES
+    from cloche_contract._gen.enums import Capability as Capability
+    from cloche_contract._gen.enums import FileType as FileType
+    from cloche_contract._gen.enums import Language as Language
+    from cloche_contract._gen.enums import LimitResource as LimitResource
+    from cloche_contract._gen.enums import ResultType as ResultType
+    from cloche_contract._gen.enums import StopReason as StopReason
+    from cloche_contract._gen.enums import TextEncoding as TextEncoding
+    from cloche_contract._gen.enums import WriteEncoding as WriteEncoding
+    from cloche_contract._gen.models.common.execution import CodeError as CodeError
+    from cloche_contract._gen.models.common.execution import ResultItem as ResultItem
+    from cloche_contract._gen.models.common.files import FileEntry as FileEntry
+    from cloche_contract._gen.models.common.files import OutputFile as OutputFile
+
+_WHERE = {
+    "CAPABILITY_VALUES": "cloche_contract._gen.enums",
+    "Capability": "cloche_contract._gen.enums",
+    "CodeError": "cloche_contract._gen.models.common.execution",
+    "FILE_TYPE_VALUES": "cloche_contract._gen.enums",
+    "FileEntry": "cloche_contract._gen.models.common.files",
+    "FileType": "cloche_contract._gen.enums",
+    "LANGUAGE_VALUES": "cloche_contract._gen.enums",
+    "LIMIT_RESOURCE_VALUES": "cloche_contract._gen.enums",
+    "Language": "cloche_contract._gen.enums",
+    "LimitResource": "cloche_contract._gen.enums",
+    "OutputFile": "cloche_contract._gen.models.common.files",
+    "RESULT_TYPE_VALUES": "cloche_contract._gen.enums",
+    "ResultItem": "cloche_contract._gen.models.common.execution",
+    "ResultType": "cloche_contract._gen.enums",
+    "STOP_REASON_VALUES": "cloche_contract._gen.enums",
+    "StopReason": "cloche_contract._gen.enums",
+    "TEXT_ENCODING_VALUES": "cloche_contract._gen.enums",
+    "TextEncoding": "cloche_contract._gen.enums",
+    "WRITE_ENCODING_VALUES": "cloche_contract._gen.enums",
+    "WriteEncoding": "cloche_contract._gen.enums",
+}
+
+__all__ = [
+    "CAPABILITY_VALUES",
+    "Capability",
+    "CodeError",
+    "FILE_TYPE_VALUES",
+    "FileEntry",
+    "FileType",
+    "LANGUAGE_VALUES",
+    "LIMIT_RESOURCE_VALUES",
+    "Language",
+    "LimitResource",
+    "OutputFile",
+    "RESULT_TYPE_VALUES",
+    "ResultItem",
+    "ResultType",
+    "STOP_REASON_VALUES",
+    "StopReason",
+    "TEXT_ENCODING_VALUES",
+    "TextEncoding",
+    "WRITE_ENCODING_VALUES",
+    "WriteEncoding",
+]
+
+
+def __getattr__(name: str) -> object:
+    return attribute(__name__, _WHERE, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_WHERE)

@@ -1,0 +1,62 @@
+"""Names of schemas/provider. Generated; do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloche_contract.kernel.lazy import attribute
+
+if TYPE_CHECKING:
+    from cloche_contract._gen.models.provider.operations import ConnectRequest as ConnectRequest
+    from cloche_contract._gen.models.provider.operations import CreateRequest as CreateRequest
+    from cloche_contract._gen.models.provider.operations import GetRequest as GetRequest
+    from cloche_contract._gen.models.provider.operations import InspectRequest as InspectRequest
+    from cloche_contract._gen.models.provider.operations import InspectResult as InspectResult
+    from cloche_contract._gen.models.provider.operations import KillRequest as KillRequest
+    from cloche_contract._gen.models.provider.operations import LimitInfo as LimitInfo
+    from cloche_contract._gen.models.provider.operations import ListRequest as ListRequest
+    from cloche_contract._gen.models.provider.operations import ListResult as ListResult
+    from cloche_contract._gen.models.provider.operations import MountInfo as MountInfo
+    from cloche_contract._gen.models.provider.operations import ProbeCheck as ProbeCheck
+    from cloche_contract._gen.models.provider.operations import ProbeReport as ProbeReport
+    from cloche_contract._gen.models.provider.operations import SetTimeoutRequest as SetTimeoutRequest
+
+_WHERE = {
+    "ConnectRequest": "cloche_contract._gen.models.provider.operations",
+    "CreateRequest": "cloche_contract._gen.models.provider.operations",
+    "GetRequest": "cloche_contract._gen.models.provider.operations",
+    "InspectRequest": "cloche_contract._gen.models.provider.operations",
+    "InspectResult": "cloche_contract._gen.models.provider.operations",
+    "KillRequest": "cloche_contract._gen.models.provider.operations",
+    "LimitInfo": "cloche_contract._gen.models.provider.operations",
+    "ListRequest": "cloche_contract._gen.models.provider.operations",
+    "ListResult": "cloche_contract._gen.models.provider.operations",
+    "MountInfo": "cloche_contract._gen.models.provider.operations",
+    "ProbeCheck": "cloche_contract._gen.models.provider.operations",
+    "ProbeReport": "cloche_contract._gen.models.provider.operations",
+    "SetTimeoutRequest": "cloche_contract._gen.models.provider.operations",
+}
+
+__all__ = [
+    "ConnectRequest",
+    "CreateRequest",
+    "GetRequest",
+    "InspectRequest",
+    "InspectResult",
+    "KillRequest",
+    "LimitInfo",
+    "ListRequest",
+    "ListResult",
+    "MountInfo",
+    "ProbeCheck",
+    "ProbeReport",
+    "SetTimeoutRequest",
+]
+
+
+def __getattr__(name: str) -> object:
+    return attribute(__name__, _WHERE, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_WHERE)

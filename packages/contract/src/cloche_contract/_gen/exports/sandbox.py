@@ -1,0 +1,91 @@
+"""What the sandbox tools take and return. Generated; do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloche_contract.kernel.lazy import attribute
+
+if TYPE_CHECKING:
+    from cloche_contract._gen.handlers import SandboxTools as SandboxTools
+    from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxInput as CreateSandboxInput
+    from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxOutput as CreateSandboxOutput
+    from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxInput as GetSandboxInput
+    from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxOutput as GetSandboxOutput
+    from cloche_contract._gen.models.sandbox.kill_sandbox import KillSandboxInput as KillSandboxInput
+    from cloche_contract._gen.models.sandbox.kill_sandbox import KillSandboxOutput as KillSandboxOutput
+    from cloche_contract._gen.models.sandbox.list_files import ListFilesInput as ListFilesInput
+    from cloche_contract._gen.models.sandbox.list_files import ListFilesOutput as ListFilesOutput
+    from cloche_contract._gen.models.sandbox.list_sandboxes import ListSandboxesInput as ListSandboxesInput
+    from cloche_contract._gen.models.sandbox.list_sandboxes import ListSandboxesOutput as ListSandboxesOutput
+    from cloche_contract._gen.models.sandbox.read_file import ReadFileInput as ReadFileInput
+    from cloche_contract._gen.models.sandbox.read_file import ReadFileOutput as ReadFileOutput
+    from cloche_contract._gen.models.sandbox.run_code import RunCodeInput as RunCodeInput
+    from cloche_contract._gen.models.sandbox.run_code import RunCodeOutput as RunCodeOutput
+    from cloche_contract._gen.models.sandbox.run_command import RunCommandInput as RunCommandInput
+    from cloche_contract._gen.models.sandbox.run_command import RunCommandOutput as RunCommandOutput
+    from cloche_contract._gen.models.sandbox.set_sandbox_timeout import SetSandboxTimeoutInput as SetSandboxTimeoutInput
+    from cloche_contract._gen.models.sandbox.set_sandbox_timeout import (
+        SetSandboxTimeoutOutput as SetSandboxTimeoutOutput,
+    )
+    from cloche_contract._gen.models.sandbox.write_file import WriteFileInput as WriteFileInput
+    from cloche_contract._gen.models.sandbox.write_file import WriteFileOutput as WriteFileOutput
+    from cloche_contract._gen.registry import SandboxToolName as SandboxToolName
+
+_WHERE = {
+    "CreateSandboxInput": "cloche_contract._gen.models.sandbox.create_sandbox",
+    "CreateSandboxOutput": "cloche_contract._gen.models.sandbox.create_sandbox",
+    "GetSandboxInput": "cloche_contract._gen.models.sandbox.get_sandbox",
+    "GetSandboxOutput": "cloche_contract._gen.models.sandbox.get_sandbox",
+    "KillSandboxInput": "cloche_contract._gen.models.sandbox.kill_sandbox",
+    "KillSandboxOutput": "cloche_contract._gen.models.sandbox.kill_sandbox",
+    "ListFilesInput": "cloche_contract._gen.models.sandbox.list_files",
+    "ListFilesOutput": "cloche_contract._gen.models.sandbox.list_files",
+    "ListSandboxesInput": "cloche_contract._gen.models.sandbox.list_sandboxes",
+    "ListSandboxesOutput": "cloche_contract._gen.models.sandbox.list_sandboxes",
+    "ReadFileInput": "cloche_contract._gen.models.sandbox.read_file",
+    "ReadFileOutput": "cloche_contract._gen.models.sandbox.read_file",
+    "RunCodeInput": "cloche_contract._gen.models.sandbox.run_code",
+    "RunCodeOutput": "cloche_contract._gen.models.sandbox.run_code",
+    "RunCommandInput": "cloche_contract._gen.models.sandbox.run_command",
+    "RunCommandOutput": "cloche_contract._gen.models.sandbox.run_command",
+    "SandboxToolName": "cloche_contract._gen.registry",
+    "SandboxTools": "cloche_contract._gen.handlers",
+    "SetSandboxTimeoutInput": "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
+    "SetSandboxTimeoutOutput": "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
+    "WriteFileInput": "cloche_contract._gen.models.sandbox.write_file",
+    "WriteFileOutput": "cloche_contract._gen.models.sandbox.write_file",
+}
+
+__all__ = [
+    "CreateSandboxInput",
+    "CreateSandboxOutput",
+    "GetSandboxInput",
+    "GetSandboxOutput",
+    "KillSandboxInput",
+    "KillSandboxOutput",
+    "ListFilesInput",
+    "ListFilesOutput",
+    "ListSandboxesInput",
+    "ListSandboxesOutput",
+    "ReadFileInput",
+    "ReadFileOutput",
+    "RunCodeInput",
+    "RunCodeOutput",
+    "RunCommandInput",
+    "RunCommandOutput",
+    "SandboxToolName",
+    "SandboxTools",
+    "SetSandboxTimeoutInput",
+    "SetSandboxTimeoutOutput",
+    "WriteFileInput",
+    "WriteFileOutput",
+]
+
+
+def __getattr__(name: str) -> object:
+    return attribute(__name__, _WHERE, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_WHERE)

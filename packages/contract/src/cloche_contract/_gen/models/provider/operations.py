@@ -1,0 +1,476 @@
+"""Generated from schemas/provider/operations.json; do not edit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    MISSING,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+)
+from typing_extensions import TypeAliasType
+
+from ..lifecycle.sandbox import SandboxRecord
+
+EnvsAdditionalProperty = TypeAliasType(
+    "EnvsAdditionalProperty",
+    Annotated[StrictStr, Field(max_length=32768, pattern="^[^\\x00]*$")],
+)
+
+
+MetadataAdditionalProperty = TypeAliasType("MetadataAdditionalProperty", Annotated[StrictStr, Field(max_length=4096)])
+
+
+class CreateRequest(BaseModel):
+    """
+    What to make.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    template: Annotated[
+        StrictStr,
+        Field(
+            json_schema_extra={"x-disclosure": "model"},
+            max_length=128,
+            min_length=1,
+            pattern="^[ \\t\\r\\n]*[^ \\t\\r\\n]",
+        ),
+    ]
+    """
+    Template name, 1 to 128 characters. Left out: the template that the server is configured with.
+    """
+    timeout: Annotated[
+        StrictInt,
+        Field(ge=1, json_schema_extra={"x-unit": "s", "x-disclosure": "model"}, le=86400),
+    ]
+    """
+    Lifetime of the sandbox from now, in seconds, 1 to 86400.
+    """
+    envs: Annotated[
+        dict[
+            Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256, strict=True)],
+            EnvsAdditionalProperty,
+        ]
+        | MISSING,
+        Field(json_schema_extra={"x-disclosure": "secret"}, max_length=100),
+    ] = MISSING
+    """
+    Environment variables of the sandbox, names to string values: at most 100, a value at most 32768 characters, all of them at most 1 MiB.
+    """
+    region: Annotated[
+        StrictStr | MISSING,
+        Field(
+            json_schema_extra={"x-disclosure": "model"},
+            max_length=64,
+            min_length=1,
+            pattern="^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+        ),
+    ] = MISSING
+    """
+    Region of the provider, 1 to 64 characters.
+    """
+    cpu: Annotated[
+        StrictInt | MISSING,
+        Field(ge=1, json_schema_extra={"x-unit": "cores", "x-disclosure": "model"}, le=256),
+    ] = MISSING
+    """
+    CPU cores, 1 to 256. Left out: the default of the provider.
+    """
+    memory: Annotated[
+        StrictInt | MISSING,
+        Field(
+            ge=1,
+            json_schema_extra={"x-unit": "MB", "x-disclosure": "model"},
+            le=1048576,
+        ),
+    ] = MISSING
+    """
+    Memory in MB, 1 to 1048576. Left out: the default of the provider.
+    """
+    metadata: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=256, strict=True)], MetadataAdditionalProperty] | MISSING,
+        Field(json_schema_extra={"x-disclosure": "internal"}, max_length=100),
+    ] = MISSING
+    """
+    Labels that the provider keeps and never shows to a model.
+    """
+    idempotency_key: Annotated[
+        StrictStr | MISSING,
+        Field(
+            json_schema_extra={"x-disclosure": "internal"},
+            max_length=255,
+            min_length=1,
+            pattern="^[a-z0-9-]+$",
+        ),
+    ] = MISSING
+    """
+    The same key with the same arguments returns the same sandbox.
+    """
+    owner: Annotated[
+        StrictStr | MISSING,
+        Field(json_schema_extra={"x-disclosure": "internal"}, max_length=255, min_length=1),
+    ] = MISSING
+    """
+    Opaque name of who makes it, for the per-principal view.
+    """
+
+
+class GetRequest(BaseModel):
+    """
+    Which sandbox.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+
+
+class ListRequest(BaseModel):
+    """
+    Which sandboxes, and which page of them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    status: Annotated[
+        Literal["creating", "running", "paused", "pausing", "stopping", "stopped", "error"] | MISSING,
+        Field(json_schema_extra={"x-disclosure": "model"}),
+    ] = MISSING
+    """
+    State of the sandbox.
+    """
+    limit: Annotated[
+        StrictInt,
+        Field(ge=1, json_schema_extra={"x-unit": "count", "x-disclosure": "model"}, le=100),
+    ] = 100
+    """
+    Entries of one page, 1 to 100.
+    """
+    offset: Annotated[
+        StrictInt,
+        Field(
+            ge=0,
+            json_schema_extra={"x-unit": "count", "x-disclosure": "model"},
+            le=1000000,
+        ),
+    ] = 0
+    """
+    Entries to skip, from 0.
+    """
+    region: Annotated[
+        StrictStr | MISSING,
+        Field(
+            json_schema_extra={"x-disclosure": "model"},
+            max_length=64,
+            min_length=1,
+            pattern="^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+        ),
+    ] = MISSING
+    """
+    Region of the provider, 1 to 64 characters.
+    """
+
+
+class SetTimeoutRequest(BaseModel):
+    """
+    Which sandbox, and how long it lives from now.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+    timeout: Annotated[
+        StrictInt,
+        Field(ge=1, json_schema_extra={"x-unit": "s", "x-disclosure": "model"}, le=86400),
+    ]
+    """
+    Lifetime of the sandbox from now, in seconds, 1 to 86400.
+    """
+
+
+class KillRequest(BaseModel):
+    """
+    Which sandbox.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+
+
+class ConnectRequest(BaseModel):
+    """
+    Which sandbox.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+
+
+class InspectRequest(BaseModel):
+    """
+    Which sandbox.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+
+
+class MountInfo(BaseModel):
+    """
+    One mount of a sandbox.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    target: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Path inside the sandbox.
+    """
+    kind: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Kind of mount: bind, overlay, tmpfs, proc or another file system.
+    """
+    source: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Where it comes from on the host, or null.
+    """
+    read_only: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Whether it is read-only.
+    """
+
+
+class LimitInfo(BaseModel):
+    """
+    One resource, whether it can be limited, and by what.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    resource: Annotated[
+        Literal["cpu", "memory", "pids", "disk"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    A resource that can be limited.
+    """
+    enforced: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Whether a limit on it really holds.
+    """
+    enforced_by: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    What makes it hold, for example pids cgroup, or null.
+    """
+    value: Annotated[
+        StrictInt | None,
+        Field(json_schema_extra={"x-unit": "native", "x-disclosure": "operator"}),
+    ] = None
+    """
+    The limit in force: MB, cores or count as the resource says, or null.
+    """
+
+
+class InspectResult(BaseModel):
+    """
+    What a sandbox is made of, for its operator.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
+    """
+    Id of the sandbox.
+    """
+    mounts: Annotated[
+        list[MountInfo],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=1000),
+    ]
+    """
+    Mounts, in the order in which they were made.
+    """
+    limits: Annotated[
+        list[LimitInfo],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=32),
+    ]
+    """
+    Resources, and by what they are limited.
+    """
+    users: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    How users are mapped: range or single.
+    """
+    namespaces: Annotated[
+        list[StrictStr],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=32),
+    ]
+    """
+    Kinds of namespaces of its own.
+    """
+    network: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    What network it has.
+    """
+    facts: Annotated[dict[str, StrictStr], Field(json_schema_extra={"x-disclosure": "operator"})] = {}
+    """
+    Further facts for the operator.
+    """
+
+
+class ProbeCheck(BaseModel):
+    """
+    One thing that was tried.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Name of the check.
+    """
+    ok: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Whether it worked.
+    """
+    required: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})] = True
+    """
+    Whether the provider is unusable without it.
+    """
+    cause: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})] = None
+    """
+    Cause id from the error catalogue when it did not work.
+    """
+    fix: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})] = None
+    """
+    What to do about it.
+    """
+    detail: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})] = None
+    """
+    What was found, for the operator.
+    """
+
+
+class ProbeReport(BaseModel):
+    """
+    What a provider can do here and now.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    provider: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Id of the provider.
+    """
+    usable: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Whether it can make a sandbox.
+    """
+    checks: Annotated[
+        list[ProbeCheck],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=200),
+    ]
+    """
+    Everything that was tried.
+    """
+    capabilities: Annotated[
+        list[
+            Literal[
+                "lifecycle",
+                "timeout",
+                "renew_on_request",
+                "exec",
+                "files",
+                "code",
+                "code_languages",
+                "users_root",
+                "idempotent_create",
+                "metadata",
+                "region",
+                "inspect",
+                "limits_cpu",
+                "limits_memory",
+                "limits_pids",
+                "limits_disk",
+            ]
+        ],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=64),
+    ]
+    """
+    Abilities that really work.
+    """
+    limits: Annotated[
+        list[LimitInfo],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=32),
+    ]
+    """
+    Resources, and by what they can be limited.
+    """
+
+
+class ListResult(BaseModel):
+    """
+    One page of sandboxes.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandboxes: Annotated[
+        list[SandboxRecord],
+        Field(json_schema_extra={"x-disclosure": "internal"}, max_length=100),
+    ]
+    """
+    Records of this page.
+    """

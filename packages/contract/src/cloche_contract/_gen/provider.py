@@ -1,0 +1,97 @@
+"""The provider interface. Generated from schemas/provider/operations.json; do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from cloche_contract._gen.models.lifecycle.sandbox import SandboxRecord
+    from cloche_contract._gen.models.provider.operations import (
+        ConnectRequest,
+        CreateRequest,
+        GetRequest,
+        InspectRequest,
+        InspectResult,
+        KillRequest,
+        ListRequest,
+        ListResult,
+        ProbeReport,
+        SetTimeoutRequest,
+    )
+
+
+class SandboxProvider(Protocol):
+    """The operations that every provider implements."""
+
+    @property
+    def id(self) -> str:
+        """Id of the provider."""
+        ...
+
+    async def create(self, request: CreateRequest) -> SandboxRecord:
+        """Make a sandbox and return it running, with its agent endpoint.
+
+        Raises:
+            TemplateNotFound, QuotaExceeded, UnsupportedLimit, UnsupportedOperation, BackendUnavailable, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied, IdempotencyConflict, DiskFull.
+        """
+        ...
+
+    async def get(self, request: GetRequest) -> SandboxRecord:
+        """Return current metadata. Never connects and never resumes.
+
+        Raises:
+            SandboxNotFound, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+        """
+        ...
+
+    async def list(self, request: ListRequest) -> ListResult:
+        """List the sandboxes of this account, newest first.
+
+        Raises:
+            ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied, UnsupportedOperation.
+        """
+        ...
+
+    async def set_timeout(self, request: SetTimeoutRequest) -> None:
+        """Let the sandbox live for so many seconds from now.
+
+        Raises:
+            SandboxNotFound, SandboxExpired, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+        """
+        ...
+
+    async def kill(self, request: KillRequest) -> None:
+        """Destroy the sandbox and everything in it. Returns when it is gone.
+
+        Raises:
+            SandboxNotFound, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+        """
+        ...
+
+    async def connect(self, request: ConnectRequest) -> SandboxRecord:
+        """Return the sandbox with its agent endpoint, so that it can be used.
+
+        Raises:
+            SandboxNotFound, SandboxExpired, SandboxLost, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+        """
+        ...
+
+    async def inspect(self, request: InspectRequest) -> InspectResult:
+        """Show what the sandbox is made of: mounts, limits and by what they hold, users, namespaces.
+
+        Raises:
+            SandboxNotFound, UnsupportedOperation, ProviderUnavailable, ProviderFailed.
+        """
+        ...
+
+    async def probe(self) -> ProbeReport:
+        """Try what this machine or account allows. Never raises for a missing ability, it reports it.
+
+        Raises:
+            ProviderFailed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections. Sandboxes live on."""
+        ...

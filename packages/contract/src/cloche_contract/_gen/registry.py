@@ -1,0 +1,45 @@
+"""Where the models of each tool are, so that they are imported at its first call. Generated; do not edit."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from cloche_contract.kernel.registry import Entry
+
+CONTRACT_VERSION: Final = "0.1.0"
+SandboxToolName: TypeAlias = Literal[
+    "create_sandbox",
+    "list_sandboxes",
+    "get_sandbox",
+    "set_sandbox_timeout",
+    "run_code",
+    "run_command",
+    "read_file",
+    "write_file",
+    "list_files",
+    "kill_sandbox",
+]
+
+DISPATCH: Final[Mapping[str, Mapping[str, Entry]]] = {
+    "sandbox": {
+        "create_sandbox": Entry(
+            "cloche_contract._gen.models.sandbox.create_sandbox", "CreateSandboxInput", "CreateSandboxOutput"
+        ),
+        "list_sandboxes": Entry(
+            "cloche_contract._gen.models.sandbox.list_sandboxes", "ListSandboxesInput", "ListSandboxesOutput"
+        ),
+        "get_sandbox": Entry("cloche_contract._gen.models.sandbox.get_sandbox", "GetSandboxInput", "GetSandboxOutput"),
+        "set_sandbox_timeout": Entry(
+            "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
+            "SetSandboxTimeoutInput",
+            "SetSandboxTimeoutOutput",
+        ),
+        "run_code": Entry("cloche_contract._gen.models.sandbox.run_code", "RunCodeInput", "RunCodeOutput"),
+        "run_command": Entry("cloche_contract._gen.models.sandbox.run_command", "RunCommandInput", "RunCommandOutput"),
+        "read_file": Entry("cloche_contract._gen.models.sandbox.read_file", "ReadFileInput", "ReadFileOutput"),
+        "write_file": Entry("cloche_contract._gen.models.sandbox.write_file", "WriteFileInput", "WriteFileOutput"),
+        "list_files": Entry("cloche_contract._gen.models.sandbox.list_files", "ListFilesInput", "ListFilesOutput"),
+        "kill_sandbox": Entry(
+            "cloche_contract._gen.models.sandbox.kill_sandbox", "KillSandboxInput", "KillSandboxOutput"
+        ),
+    },
+}

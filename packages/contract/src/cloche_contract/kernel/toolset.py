@@ -1,0 +1,59 @@
+"""What a transport and a tool set know of each other."""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cloche_contract.kernel.doors import Clock, IdSource, RandomIds, SystemClock
+
+
+class ToolCall(Protocol):
+    """One call in progress, as its handler sees it."""
+
+    async def report(self, progress: float, message: str) -> None:
+        """Tell the client how far it is; progress only grows. Nothing happens when nobody asked for it."""
+        ...
+
+    def attach_image(self, media_type: str, data: bytes) -> bool:
+        """Attach an image to the result; False when it is over the limits of a result."""
+        ...
+
+
+class ToolSession(Protocol):
+    """One client's view of a tool set. Leaving its context destroys what the session owns."""
+
+    @property
+    def handlers(self) -> object:
+        """What implements the generated Protocol of the set."""
+        ...
+
+
+@dataclass(frozen=True)
+class ToolSetOptions:
+    """What a transport tells a tool set when it opens a session."""
+
+    template: str | None = None
+    provider: str | None = None
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    principal: str | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    ids: IdSource = field(default_factory=RandomIds)
+
+
+class ToolSetFactory(Protocol):
+    """The entry point of group `cloche.toolsets`."""
+
+    def __call__(self, options: ToolSetOptions) -> AbstractAsyncContextManager[ToolSession]:
+        """Open one session."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProviderOptions:
+    """What a provider is opened with: resolved settings by key, and its doors."""
+
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    clock: Clock = field(default_factory=SystemClock)
+    ids: IdSource = field(default_factory=RandomIds)

@@ -1,0 +1,6 @@
+"""The MCP server over a tool set, shared by every transport. Needs the extra `[mcp]`."""
+
+from cloche_contract.serving.server import ToolServer
+from cloche_contract.serving.session import LazySession
+
+__all__ = ["LazySession", "ToolServer"]

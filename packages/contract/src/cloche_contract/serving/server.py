@@ -1,0 +1,129 @@
+"""The MCP server of one tool set, for every transport.
+
+Arguments are validated before anything happens, results are checked before they leave, and no
+exception gets past this module: the handshake era would send its text to the client.
+
+Source: decisions D7, D11, D12; architecture 3.6; MCP 2025-06-18 to 2026-07-28.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import anyio
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
+
+from cloche_contract.kernel.dispatch import Outcome, dispatch
+from cloche_contract.kernel.registry import PublishedSet, published_set
+from cloche_contract.serving.calls import PROGRESS_INTERVAL_S, LiveCall, Sleep, with_progress
+from cloche_contract.serving.session import LazySession
+
+_LIST_TTL_MS = 3_600_000  # the list changes with the installed version only
+_TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class ToolServer:
+    """Serves one connection: its tools, its session.
+
+    Attributes:
+        server: the low-level MCP server; a transport runs it.
+        session: the session behind the tools; the transport runs it in a task of its own.
+    """
+
+    def __init__(
+        self,
+        set_name: str,
+        session: LazySession,
+        *,
+        progress_interval_s: float = PROGRESS_INTERVAL_S,
+        sleep: Sleep = anyio.sleep,
+    ) -> None:
+        self.session = session
+        self._set = published_set(set_name)
+        self._tools = {tool["name"]: tool for tool in self._set.tools}
+        self._progress_interval_s = progress_interval_s
+        self._sleep = sleep
+        self._listed = False
+        self.server = self._low_level_server()
+
+    def on_answer(self) -> None:
+        """Tell that an answer is on the wire: from now on opening the session delays nobody."""
+        if self._listed:
+            self.session.want()
+
+    def _low_level_server(self) -> Server[Any]:
+        server = Server[Any](
+            self._set.server_name,
+            version=f"{version('cloche-contract')}+contract.{self._set.contract_version}",
+            title=self._set.server_title,
+            description=self._set.description,
+            instructions=instructions(self._set),
+            cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="public")},
+            get_tool_input_schema=self._input_schema,
+        )
+        server.add_request_handler("tools/list", PaginatedRequestParams, self._list_tools)
+        server.add_request_handler("tools/call", CallToolRequestParams, self._call_tool)
+        return server
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        tool = self._tools.get(name)
+        return None if tool is None else tool["inputSchema"]
+
+    async def _list_tools(self, _ctx: ServerRequestContext[Any], _params: PaginatedRequestParams) -> dict[str, Any]:
+        self._listed = True
+        return {"tools": list(self._tools.values())}
+
+    async def _call_tool(self, ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> dict[str, Any]:
+        if params.name not in self._tools:
+            raise MCPError(code=INVALID_PARAMS, message=_unknown_tool(params.name))
+        if ctx.meta is None or "progress_token" not in ctx.meta:
+            call = LiveCall(None)
+            outcome = await self._dispatch(params, call)
+        else:
+            call = LiveCall(partial(_send_progress, ctx))
+            work = partial(self._dispatch, params, call)
+            outcome = await with_progress(call, work, self._progress_interval_s, self._sleep)
+        return self._result(outcome, call)
+
+    async def _dispatch(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
+        return await dispatch(self._set.name, self.session, params.name, params.arguments, call)
+
+    def _result(self, outcome: Outcome, call: LiveCall) -> dict[str, Any]:
+        structured, text = _as_json(outcome.structured)
+        content: list[dict[str, Any]] = []
+        if outcome.is_error or self._set.envelope == "text-json":
+            content.append({"type": "text", "text": text})
+        if not outcome.is_error:
+            content += call.images
+        return {"content": content, "structuredContent": structured, "isError": outcome.is_error}
+
+
+async def _send_progress(ctx: ServerRequestContext[Any], progress: float, message: str) -> None:
+    await ctx.session.report_progress(progress, None, message)
+
+
+def instructions(published: PublishedSet) -> str:
+    """What the server tells about itself: only what its enabled tools make true."""
+    return published.instructions
+
+
+def _unknown_tool(name: str) -> str:
+    return f"Unknown tool: {name}" if _TOOL_NAME.fullmatch(name) else "Unknown tool"
+
+
+def _as_json(structured: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The result and its text. What no UTF-8 can carry (a lone surrogate) is replaced in both."""
+    text = json.dumps(structured, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode(errors="replace").decode()
+        structured = json.loads(text)
+    return structured, text
