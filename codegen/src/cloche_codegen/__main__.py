@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from .load import SchemaError
-from .plan import outputs, roots
-from .write import compare, write
+from cloche_codegen.load import SchemaError
+from cloche_codegen.plan import outputs, roots
+from cloche_codegen.write import compare, write
 
 
 def _repository() -> Path:

@@ -1,11 +1,10 @@
 """What the schemas say, as frozen dataclasses that templates can loop over."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
-from .load import Document, JsonObject, Library
-from .publish import checks, inline, published
+from cloche_codegen.load import Document, JsonObject, Library
+from cloche_codegen.publish import checks, inline, published
 
 
 def camel(name: str) -> str:
@@ -130,10 +129,6 @@ def enums(library: Library) -> dict[str, list[str]]:
             if "enum" in node:
                 found[name] = list(node["enum"])
     return found
-
-
-def _literal(values: Mapping[str, Any] | list[str]) -> str:
-    return "Literal[" + ", ".join(f'"{value}"' for value in values) + "]"
 
 
 def _detail(name: str, node: JsonObject, known: dict[str, list[str]]) -> Detail:

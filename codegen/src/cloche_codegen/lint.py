@@ -1,6 +1,6 @@
 """House rules over all schemas, before anything is emitted."""
 
-from .load import Library
+from cloche_codegen.load import Library
 
 
 def check(library: Library) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import lint
-from .emit import contract, models
-from .ir import tool_sets
-from .load import Library, load
+from cloche_codegen import lint
+from cloche_codegen.emit import contract, models
+from cloche_codegen.ir import tool_sets
+from cloche_codegen.load import Library, load
 
 CONTRACT = "packages/contract/src/cloche_contract/_gen"
 
@@ -62,7 +62,9 @@ def _formatted(sources: Mapping[str, str]) -> dict[str, str]:
         base = [sys.executable, "-m", "ruff"]
         options = ["--isolated", "--no-cache", "--quiet", "--target-version", "py310", "--line-length", "120"]
         known = 'lint.isort.known-first-party = ["cloche_contract"]'
-        subprocess.run([*base, "check", "--fix", "--select", "I,F401", "--config", known, *options, scratch], check=True)
+        subprocess.run(
+            [*base, "check", "--fix", "--select", "I,F401", "--config", known, *options, scratch], check=True
+        )
         subprocess.run([*base, "format", *options, scratch], check=True)
         return {path: (Path(scratch) / path).read_text(encoding="utf-8") for path in sources}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from .load import JsonObject, Library
+from cloche_codegen.load import JsonObject, Library
 
 _DROPPED = ("title", "examples", "$comment")
 _SCHEMA_MAPS = ("properties", "patternProperties", "$defs")

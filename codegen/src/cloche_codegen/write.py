@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from .plan import Output
+from cloche_codegen.plan import Output
 
 
 @dataclass(frozen=True)

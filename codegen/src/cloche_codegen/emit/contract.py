@@ -3,10 +3,10 @@
 import json
 from typing import Any, cast
 
-from ..ir import ErrorSpec, ToolSet, camel, enums, errors, operations
-from ..load import JsonObject, Library
-from ..publish import inline
-from ..render import render
+from cloche_codegen.ir import ErrorSpec, ToolSet, camel, enums, errors, operations
+from cloche_codegen.load import JsonObject, Library
+from cloche_codegen.publish import inline
+from cloche_codegen.render import render
 
 Outputs = dict[str, tuple[str, list[str]]]
 MODELS = "cloche_contract._gen.models"
@@ -91,7 +91,9 @@ def _handlers(sets: list[ToolSet]) -> str:
         {
             "class_name": each.class_name,
             "facts": each.facts,
-            "tools": [{**vars(tool), "summary": tool.description.split(". ")[0].rstrip(".") + "."} for tool in each.tools],
+            "tools": [
+                {**vars(tool), "summary": tool.description.split(". ")[0].rstrip(".") + "."} for tool in each.tools
+            ],
         }
         for each in sets
     ]
@@ -130,9 +132,7 @@ def published_set(library: Library, each: ToolSet) -> JsonObject:
             for tool in each.tools
         ],
         "checks": {tool.name: tool.checks for tool in each.tools},
-        "meta": {
-            tool.name: {key: tool.meta[key] for key in ("since", "stability", "errors")} for tool in each.tools
-        },
+        "meta": {tool.name: {key: tool.meta[key] for key in ("since", "stability", "errors")} for tool in each.tools},
     }
 
 

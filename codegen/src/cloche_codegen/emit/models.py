@@ -9,16 +9,42 @@ from typing import Any, cast
 
 from datamodel_code_generator.__main__ import main as generate
 
-from ..ir import ToolSet
-from ..load import Document, JsonObject, Library
+from cloche_codegen.ir import ToolSet
+from cloche_codegen.load import Document, JsonObject, Library
 
-OPTIONS = (
-    "--input-file-type jsonschema --output-model-type pydantic_v2.BaseModel --target-python-version 3.10 "
-    "--enum-field-as-literal all --use-annotated --use-title-as-name --use-schema-description "
-    "--use-field-description --strict-types int bool str --strict-nullable --extra-fields forbid "
-    "--collapse-root-models --skip-root-model --use-exact-imports --use-missing-sentinel "
-    "--target-pydantic-version 2.14 --field-extra-keys x-disclosure x-unit --disable-timestamp --formatters builtin"
-).split()
+OPTIONS = [
+    "--input-file-type",
+    "jsonschema",
+    "--output-model-type",
+    "pydantic_v2.BaseModel",
+    "--target-python-version",
+    "3.10",
+    "--enum-field-as-literal",
+    "all",
+    "--use-annotated",
+    "--use-title-as-name",
+    "--use-schema-description",
+    "--use-field-description",
+    "--strict-types",
+    "int",
+    "bool",
+    "str",
+    "--strict-nullable",
+    "--extra-fields",
+    "forbid",
+    "--collapse-root-models",
+    "--skip-root-model",
+    "--use-exact-imports",
+    "--use-missing-sentinel",
+    "--target-pydantic-version",
+    "2.14",
+    "--field-extra-keys",
+    "x-disclosure",
+    "x-unit",
+    "--disable-timestamp",
+    "--formatters",
+    "builtin",
+]
 
 _FOLDERS = ("common", "lifecycle", "provider", "agent")
 

@@ -6,7 +6,7 @@ from cloche_contract._gen.disclosure import DISCLOSURE, Audience, disclose
 from cloche_contract._gen.exports import lifecycle as _exports
 
 if TYPE_CHECKING:
-    from cloche_contract._gen.exports.lifecycle import *  # noqa: F403 - the names of the contract
+    from ._gen.exports.lifecycle import *  # noqa: F403 - the names of the contract
 
 __all__ = ["DISCLOSURE", "Audience", "disclose"]
 __all__ += _exports.__all__

@@ -8,7 +8,7 @@ from cloche_contract._gen.provider import SandboxProvider
 from cloche_contract.kernel.toolset import ProviderOptions
 
 if TYPE_CHECKING:
-    from cloche_contract._gen.exports.provider import *  # noqa: F403 - the names of the contract
+    from ._gen.exports.provider import *  # noqa: F403 - the names of the contract
 
 
 class ProviderFactory(Protocol):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from cloche_contract._gen.exports import sandbox as _exports
 
 if TYPE_CHECKING:
-    from cloche_contract._gen.exports.sandbox import *  # noqa: F403 - the names of the contract
+    from ._gen.exports.sandbox import *  # noqa: F403 - the names of the contract
 
-__all__ = _exports.__all__
+__all__: list[str] = []
+__all__ += _exports.__all__
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Every setting that something reads: its variable, its key in config.toml, its type, its default, whether it is secret."""
+"""Every setting that something reads: variable, key in config.toml, type, default, and whether it is secret."""
 
 from cloche_contract._gen.settings import LAYERS, SETTINGS
 from cloche_contract.kernel.setting import Setting, SettingKind

@@ -1,1 +1,1 @@
-"""What every package shares and nobody generates: dispatch, validation, failures, and the Protocols between packages."""
+"""What every package shares and nobody generates: dispatch, validation, failures, Protocols between packages."""

@@ -64,7 +64,9 @@ def _broken_rule(name: str, rules: Mapping[str, Any], value: Any, size: int) -> 
     return None
 
 
-def _broken_content(content: Mapping[str, Any], arguments: Mapping[str, Any], sizes: Mapping[str, int]) -> Broken | None:
+def _broken_content(
+    content: Mapping[str, Any], arguments: Mapping[str, Any], sizes: Mapping[str, int]
+) -> Broken | None:
     name, most = content["field"], content["max_bytes"]
     size = sizes[name]
     if arguments.get(content["encoding"]) == "base64":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from cloche_contract.kernel.failure import ClocheError, envelope
-from cloche_contract.kernel.registry import UnknownTool, models, published
+from cloche_contract.kernel.registry import UnknownTool, models, published_set
 from cloche_contract.kernel.toolset import ToolCall, ToolSession
 from cloche_contract.kernel.validate import check_output, parse, validate_arguments
 
@@ -34,7 +34,7 @@ async def dispatch(
 
     Source: decisions D2, D5, D12.
     """
-    if published(toolset).tool(tool) is None:
+    if published_set(toolset).tool(tool) is None:
         raise UnknownTool(tool)
     try:
         structured = await _answer(toolset, session, tool, {} if arguments is None else arguments, call)

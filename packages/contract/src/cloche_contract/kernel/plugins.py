@@ -1,4 +1,4 @@
-"""Discovery of installed tool sets, providers and agents by entry point. The one part of the kernel that looks around."""
+"""Installed tool sets, providers and agents, by entry point. The one part of the kernel that looks around."""
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points

@@ -25,6 +25,7 @@ class PublishedSet:
 
     name: str
     title: str
+    description: str
     server_name: str
     server_title: str
     instructions: str
@@ -53,7 +54,7 @@ class UnknownToolSet(LookupError):
 
 
 @cache
-def published(toolset: str) -> PublishedSet:
+def published_set(toolset: str) -> PublishedSet:
     """Return the published form of a tool set.
 
     Raises:
@@ -69,6 +70,7 @@ def published(toolset: str) -> PublishedSet:
     return PublishedSet(
         name=data["set"],
         title=data["title"],
+        description=data["description"],
         server_name=data["server_name"],
         server_title=data["server_title"],
         instructions=data["instructions"],
@@ -100,6 +102,6 @@ def warm(toolset: str) -> None:
     """Import everything that the first calls of a set would import."""
     from cloche_contract.kernel import validate
 
-    for name in published(toolset).tool_names:
+    for name in published_set(toolset).tool_names:
         models(toolset, name)
         validate.prepare(toolset, name)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from cloche_contract.kernel.checks import broken_check
-from cloche_contract.kernel.registry import UnknownTool, models, published
+from cloche_contract.kernel.registry import UnknownTool, models, published_set
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -42,7 +42,7 @@ def _is_integer(checker: Any, instance: Any) -> bool:
 @cache
 def _validator_class() -> Any:
     from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend
+    from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType] - untyped upstream
 
     checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
     make = cast("Callable[..., Any]", extend)
@@ -51,7 +51,7 @@ def _validator_class() -> Any:
 
 @cache
 def _validator(toolset: str, tool: str, side: str) -> "Validator":
-    entry = published(toolset).tool(tool)
+    entry = published_set(toolset).tool(tool)
     if entry is None:
         raise UnknownTool(tool)
     return cast("Validator", _validator_class()(entry[side]))
@@ -97,7 +97,7 @@ def validate_arguments(toolset: str, tool: str, arguments: object) -> None:
     validator = _validator(toolset, tool, "inputSchema")
     for error in validator.iter_errors(cast(Any, arguments)):
         _explain(error)
-    found = broken_check(published(toolset).checks[tool], cast("Mapping[str, Any]", arguments))
+    found = broken_check(published_set(toolset).checks[tool], cast("Mapping[str, Any]", arguments))
     if found:
         _refuse(*found)
 
