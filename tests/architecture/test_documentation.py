@@ -1,0 +1,118 @@
+"""What the documentation says is so: its links lead somewhere and its examples run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.workspace import ROOT, packages, short, tracked_files
+
+_LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#\s]+)")
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BIN = Path(sys.executable).parent
+# Examples that need a provider of the reader's own, or a program that is not part of this repository.
+_NOT_RUN = {"docs/how-to/write-a-provider.md", "packages/testkit/README.md"}
+
+
+def pages() -> Iterator[Path]:
+    return (path for path in tracked_files() if path.suffix == ".md")
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of a page that are marked with a language."""
+    return [text for marked, text in _BLOCK.findall(path.read_text(encoding="utf-8")) if marked == language]
+
+
+def test_every_relative_link_of_a_page_leads_to_a_file() -> None:
+    lost = {
+        f"{short(path)}: {target}"
+        for path in pages()
+        for target in _LINK.findall(path.read_text(encoding="utf-8"))
+        if "://" not in target and not target.startswith("mailto:") and not (path.parent / target).exists()
+    }
+    assert lost == set()
+
+
+def test_every_decision_is_listed_and_has_its_parts() -> None:
+    folder = ROOT / "docs/adr"
+    index = (folder / "README.md").read_text()
+    for path in sorted(folder.glob("[0-9]*.md")):
+        text = path.read_text()
+        assert f"({path.name})" in index
+        for headline in ("\n## Context\n", "\n## Decision\n", "\n## Consequences\n"):
+            assert headline in text, path.name
+
+
+def test_the_readme_names_every_package_and_no_other() -> None:
+    named = set(re.findall(r"\]\(packages/([a-z-]+)\)", (ROOT / "README.md").read_text()))
+    assert named == {package.key for package in packages()}
+
+
+def test_the_readme_fits_one_screen_before_its_reference_part() -> None:
+    """Architecture 3.12: a sentence, two commands, a short example."""
+    text = (ROOT / "README.md").read_text()
+    (example,) = blocks(ROOT / "README.md", "python")
+    assert len(example.splitlines()) <= 12
+    assert text.index("```python") < 1200
+    assert [line for line in text.splitlines() if line.startswith("./bootstrap")] == [
+        "./bootstrap && .venv/bin/abx run 'print(6 * 7)'",
+        "./bootstrap --dev && .venv/bin/nox -t ci",
+    ]
+
+
+def test_the_example_of_the_readme_prints_what_stands_below_it() -> None:
+    (example,) = blocks(ROOT / "README.md", "python")
+    assert run_python(example) == blocks(ROOT / "README.md", "text")[0]
+
+
+def python_examples() -> list[str]:
+    return [
+        short(path)
+        for path in sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "packages").rglob("README.md"))
+        if short(path) not in _NOT_RUN and blocks(path, "python")
+    ]
+
+
+@pytest.mark.parametrize("page", python_examples())
+def test_the_python_examples_of_a_page_run(page: str) -> None:
+    for example in blocks(ROOT / page, "python"):
+        run_python(example)
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial/first-steps.md"])
+def test_the_commands_of_a_page_succeed(page: str, tmp_path: Path) -> None:
+    created: list[str] = []
+    try:
+        for line in (line for block in blocks(ROOT / page, "console") for line in block.splitlines()):
+            assert line.startswith("$ ")
+            shown = run(["/bin/sh", "-c", line[2:]], tmp_path)
+            if line.startswith("$ abx sandbox create"):
+                created.append(shown.split()[0])
+    finally:
+        for sandbox_id in created:
+            run([str(_BIN / "abx"), "sandbox", "kill", sandbox_id], tmp_path)
+
+
+def run_python(source: str) -> str:
+    return run([sys.executable, "-c", source], ROOT)
+
+
+def run(command: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PATH": f"{_BIN}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
