@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
-Broken: TypeAlias = "tuple[str, str, int | None]"
+Broken: TypeAlias = tuple[str, str, int | None]
 
 
 def broken_check(checks: Mapping[str, Any], arguments: Mapping[str, Any]) -> Broken | None:
