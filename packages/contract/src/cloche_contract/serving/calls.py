@@ -59,6 +59,7 @@ async def with_progress(
     call: LiveCall, work: Callable[[], Awaitable[Any]], interval_s: float, sleep: Sleep = anyio.sleep
 ) -> Any:
     """Run the work and report meanwhile: once before it starts, then at every interval."""
+    result: Any = None
     await call.report(0, "started")
     async with anyio.create_task_group() as reporting:
         reporting.start_soon(call.keep_alive, interval_s, sleep)

@@ -19,6 +19,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cloche_contract.kernel.dispatch import Outcome, dispatch
 from cloche_contract.kernel.registry import PublishedSet, published_set
@@ -47,7 +48,7 @@ class ToolServer:
     ) -> None:
         self.session = session
         self._set = published_set(set_name)
-        self._tools = {tool["name"]: tool for tool in self._set.tools}
+        self._tools = {str(tool["name"]): tool for tool in self._set.tools}
         self._progress_interval_s = progress_interval_s
         self._sleep = sleep
         self._listed = False
@@ -63,7 +64,6 @@ class ToolServer:
             self._set.server_name,
             version=f"{version('cloche-contract')}+contract.{self._set.contract_version}",
             title=self._set.server_title,
-            description=self._set.description,
             instructions=instructions(self._set),
             cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="public")},
             get_tool_input_schema=self._input_schema,
@@ -90,19 +90,23 @@ class ToolServer:
             call = LiveCall(partial(_send_progress, ctx))
             work = partial(self._dispatch, params, call)
             outcome = await with_progress(call, work, self._progress_interval_s, self._sleep)
-        return self._result(outcome, call)
+        return self._result(outcome, call, modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
 
     async def _dispatch(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
         return await dispatch(self._set.name, self.session, params.name, params.arguments, call)
 
-    def _result(self, outcome: Outcome, call: LiveCall) -> dict[str, Any]:
+    def _result(self, outcome: Outcome, call: LiveCall, *, modern: bool) -> dict[str, Any]:
         structured, text = _as_json(outcome.structured)
-        content: list[dict[str, Any]] = []
+        result: dict[str, Any] = {"content": [], "isError": outcome.is_error}
         if outcome.is_error or self._set.envelope == "text-json":
-            content.append({"type": "text", "text": text})
+            result["content"].append({"type": "text", "text": text})
         if not outcome.is_error:
-            content += call.images
-        return {"content": content, "structuredContent": structured, "isError": outcome.is_error}
+            result["content"] += call.images
+        # Clients of the handshake era (TypeScript SDK 1.x) hold even an error against the output
+        # schema when it has structuredContent, and show their own complaint instead of the error.
+        if not outcome.is_error or modern or self._set.envelope != "text-json":
+            result["structuredContent"] = structured
+        return result
 
 
 async def _send_progress(ctx: ServerRequestContext[Any], progress: float, message: str) -> None:

@@ -9,9 +9,21 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from cloche_contract.kernel.toolset import ToolCall, ToolSession
+from cloche_contract.kernel import plugins
+from cloche_contract.kernel.registry import warm
+from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
 
 logger = logging.getLogger(__name__)
+
+
+def installed_session(set_name: str, options: ToolSetOptions) -> Callable[[], AbstractAsyncContextManager[ToolSession]]:
+    """Return the function that opens a session of an installed tool set; calling it imports the tool set."""
+
+    def open_session() -> AbstractAsyncContextManager[ToolSession]:
+        warm(set_name)
+        return plugins.load(plugins.TOOLSETS, set_name)(options)
+
+    return open_session
 
 
 class LazySession:

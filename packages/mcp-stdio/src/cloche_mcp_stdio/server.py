@@ -1,0 +1,58 @@
+"""Compose wire, tool set and session, and run them to the end."""
+
+import gc
+import logging
+import sys
+from collections.abc import Mapping
+
+import anyio
+
+from cloche_contract.kernel.toolset import ToolSetOptions
+from cloche_contract.serving import LazySession, ToolServer, installed_session
+from cloche_mcp_stdio.connection import serve_connection
+from cloche_mcp_stdio.wire import Wire
+
+logger = logging.getLogger(__name__)
+
+
+def run(wire: Wire, set_name: str, *, template: str | None, provider: str | None, environ: Mapping[str, str]) -> int:
+    """Serve one client; return the exit status of the process."""
+    _log_to_stderr(environ.get("ABX_LOG_LEVEL", ""))
+    options = ToolSetOptions(template=template, provider=provider, environ=environ)
+    try:
+        anyio.run(_serve, wire, set_name, options)
+    except KeyboardInterrupt:  # before the event loop took the signal over: nothing was created yet
+        return 130
+    except Exception:
+        logger.exception("the server failed")
+        return 1
+    return 0
+
+
+async def _serve(wire: Wire, set_name: str, options: ToolSetOptions) -> None:
+    tools = ToolServer(set_name, LazySession(installed_session(set_name, options)))
+    settled = False
+
+    def on_answer() -> None:
+        nonlocal settled
+        tools.on_answer()
+        if not settled:
+            settled = True
+            _resume_collector()
+
+    await serve_connection(wire, tools.server, tools.session, on_answer)
+
+
+def _resume_collector() -> None:
+    """Everything imported until now stays for ever: no collection has to look at it again."""
+    gc.freeze()
+    gc.enable()
+
+
+def _log_to_stderr(level: str) -> None:
+    known = logging.getLevelNamesMapping()
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=known.get(level.strip().upper(), logging.WARNING),
+        format="%(levelname)s %(name)s: %(message)s",
+    )
