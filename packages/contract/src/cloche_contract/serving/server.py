@@ -27,6 +27,8 @@ from cloche_contract.serving.calls import PROGRESS_INTERVAL_S, LiveCall, Sleep, 
 from cloche_contract.serving.session import LazySession
 
 _LIST_TTL_MS = 3_600_000  # the list changes with the installed version only
+# Required by 2026-07-28; on a connection of the handshake era the SDK leaves it out.
+_COMPLETE = {"resultType": "complete"}
 _TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -78,7 +80,7 @@ class ToolServer:
 
     async def _list_tools(self, _ctx: ServerRequestContext[Any], _params: PaginatedRequestParams) -> dict[str, Any]:
         self._listed = True
-        return {"tools": list(self._tools.values())}
+        return {"tools": list(self._tools.values()), **_COMPLETE}
 
     async def _call_tool(self, ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> dict[str, Any]:
         if params.name not in self._tools:
@@ -97,7 +99,7 @@ class ToolServer:
 
     def _result(self, outcome: Outcome, call: LiveCall, *, modern: bool) -> dict[str, Any]:
         structured, text = _as_json(outcome.structured)
-        result: dict[str, Any] = {"content": [], "isError": outcome.is_error}
+        result: dict[str, Any] = {"content": [], "isError": outcome.is_error, **_COMPLETE}
         if outcome.is_error or self._set.envelope == "text-json":
             result["content"].append({"type": "text", "text": text})
         if not outcome.is_error:
