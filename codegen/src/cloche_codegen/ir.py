@@ -124,7 +124,7 @@ def _tool(library: Library, doc: Document) -> Tool:
 def enums(library: Library) -> dict[str, list[str]]:
     """Named enums of the shared folders."""
     found: dict[str, list[str]] = {}
-    for doc in (*library.under("common"), *library.under("lifecycle")):
+    for doc in (*library.under("common"), *library.under("lifecycle"), *library.under("agent")):
         for name, node in doc.defs.items():
             if "enum" in node:
                 found[name] = list(node["enum"])

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cloche_codegen import lint
-from cloche_codegen.emit import contract, models
+from cloche_codegen.emit import agent, contract, models
 from cloche_codegen.ir import tool_sets
 from cloche_codegen.load import Library, load
 
 CONTRACT = "packages/contract/src/cloche_contract/_gen"
+AGENTD = "packages/agentd/src/cloche_agentd/_gen"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Output:
 
 def roots() -> tuple[str, ...]:
     """Folders in which nothing but outputs may lie."""
-    return (CONTRACT,)
+    return (CONTRACT, AGENTD)
 
 
 def outputs(repository: Path) -> list[Output]:
@@ -36,6 +37,8 @@ def outputs(repository: Path) -> list[Output]:
     sets = tool_sets(library)
     found: dict[str, tuple[str, list[str]]] = {}
     found.update({f"{CONTRACT}/{path}": value for path, value in contract.emit(library, sets).items()})
+    found.update({f"{CONTRACT}/{path}": value for path, value in agent.emit_client(library).items()})
+    found.update({f"{AGENTD}/{path}": value for path, value in agent.emit_agentd(library).items()})
     found.update(models.emit(library, sets, f"{CONTRACT}/models"))
     _packages(found)
     formatted = _formatted({path: text for path, (text, _) in found.items() if path.endswith(".py")})
@@ -48,8 +51,9 @@ def outputs(repository: Path) -> list[Output]:
 def _packages(found: dict[str, tuple[str, list[str]]]) -> None:
     """Every folder with Python in it is a package."""
     folders = {str(Path(path).parent) for path in found if path.endswith(".py")}
-    for folder in sorted(folders | {CONTRACT, f"{CONTRACT}/models"}):
-        found.setdefault(f"{folder}/__init__.py", ('"""Generated; do not edit. See schemas/."""\n', []))
+    for folder in sorted(folders | {f"{CONTRACT}/models"}):
+        below = {schema for path, (_, schemas) in found.items() if path.startswith(f"{folder}/") for schema in schemas}
+        found.setdefault(f"{folder}/__init__.py", ('"""Generated; do not edit. See schemas/."""\n', sorted(below)))
 
 
 def _formatted(sources: Mapping[str, str]) -> dict[str, str]:

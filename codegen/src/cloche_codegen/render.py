@@ -16,7 +16,7 @@ def _quoted(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list | tuple):
         inner = ", ".join(_quoted(item) for item in value)  # pyright: ignore[reportUnknownVariableType] - values of JSON
-        return f"({inner},)" if inner else "()"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"  # pyright: ignore[reportUnknownArgumentType] - JSON
     raise TypeError(type(value).__name__)
 
 

@@ -31,9 +31,9 @@ def emit(library: Library, sets: list[ToolSet]) -> Outputs:
         out[f"data/tools.{each.name}.json"] = (_json(published_set(library, each)), owned)
         out[f"exports/{each.name}.py"] = (_set_exports(each), owned)
     out["provider.py"] = (_provider(library), ["provider/operations.json"])
-    out["exports/provider.py"] = (_model_exports(library, "provider"), [d.path for d in library.under("provider")])
-    out["exports/lifecycle.py"] = (_model_exports(library, "lifecycle"), [d.path for d in library.under("lifecycle")])
-    out["exports/common.py"] = (_model_exports(library, "common"), [d.path for d in library.under("common")])
+    out["exports/provider.py"] = (model_exports(library, "provider"), [d.path for d in library.under("provider")])
+    out["exports/lifecycle.py"] = (model_exports(library, "lifecycle"), [d.path for d in library.under("lifecycle")])
+    out["exports/common.py"] = (model_exports(library, "common"), [d.path for d in library.under("common")])
     out["settings.py"] = (_settings(library), ["config/settings.json"])
     tables = sorted({*owners, *tool_files, "provider/operations.json"} - {catalog.path})
     out["disclosure.py"] = (_disclosure(library), tables)
@@ -148,7 +148,7 @@ def _set_exports(each: ToolSet) -> str:
     return _exports(f"What the {each.name} tools take and return.", where)
 
 
-def _model_exports(library: Library, folder: str) -> str:
+def model_exports(library: Library, folder: str) -> str:
     where: dict[str, str] = {}
     for doc in library.under(folder):
         for name, node in doc.defs.items():

@@ -80,29 +80,34 @@ CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "limits_disk",
 )
 
-FileType: TypeAlias = Literal["file", "directory", "symlink", "other"]
-FILE_TYPE_VALUES: Final[tuple[FileType, ...]] = (
-    "file",
-    "directory",
-    "symlink",
-    "other",
+EntryType: TypeAlias = Literal["FILE_TYPE_UNSPECIFIED", "FILE_TYPE_FILE", "FILE_TYPE_DIRECTORY", "FILE_TYPE_SYMLINK"]
+ENTRY_TYPE_VALUES: Final[tuple[EntryType, ...]] = (
+    "FILE_TYPE_UNSPECIFIED",
+    "FILE_TYPE_FILE",
+    "FILE_TYPE_DIRECTORY",
+    "FILE_TYPE_SYMLINK",
 )
+
+FileType: TypeAlias = Literal["file", "directory", "symlink", "other"]
+FILE_TYPE_VALUES: Final[tuple[FileType, ...]] = ("file", "directory", "symlink", "other")
 
 Language: TypeAlias = Literal["python", "javascript", "shell", "typescript", "r"]
-LANGUAGE_VALUES: Final[tuple[Language, ...]] = (
-    "python",
-    "javascript",
-    "shell",
-    "typescript",
-    "r",
-)
+LANGUAGE_VALUES: Final[tuple[Language, ...]] = ("python", "javascript", "shell", "typescript", "r")
 
 LimitResource: TypeAlias = Literal["cpu", "memory", "pids", "disk"]
-LIMIT_RESOURCE_VALUES: Final[tuple[LimitResource, ...]] = (
-    "cpu",
-    "memory",
-    "pids",
-    "disk",
+LIMIT_RESOURCE_VALUES: Final[tuple[LimitResource, ...]] = ("cpu", "memory", "pids", "disk")
+
+LineType: TypeAlias = Literal[
+    "number_of_executions", "stdout", "stderr", "result", "error", "keepalive", "end_of_execution"
+]
+LINE_TYPE_VALUES: Final[tuple[LineType, ...]] = (
+    "number_of_executions",
+    "stdout",
+    "stderr",
+    "result",
+    "error",
+    "keepalive",
+    "end_of_execution",
 )
 
 ResultType: TypeAlias = Literal[
@@ -134,6 +139,9 @@ SANDBOX_STATUS_VALUES: Final[tuple[SandboxStatus, ...]] = (
     "error",
 )
 
+Signal: TypeAlias = Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM"]
+SIGNAL_VALUES: Final[tuple[Signal, ...]] = ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM")
+
 StopReason: TypeAlias = Literal[
     "exit",
     "timeout",
@@ -160,16 +168,7 @@ STOP_REASON_VALUES: Final[tuple[StopReason, ...]] = (
 )
 
 TextEncoding: TypeAlias = Literal["utf-8", "utf-16", "latin-1", "ascii", "base64"]
-TEXT_ENCODING_VALUES: Final[tuple[TextEncoding, ...]] = (
-    "utf-8",
-    "utf-16",
-    "latin-1",
-    "ascii",
-    "base64",
-)
+TEXT_ENCODING_VALUES: Final[tuple[TextEncoding, ...]] = ("utf-8", "utf-16", "latin-1", "ascii", "base64")
 
 WriteEncoding: TypeAlias = Literal["utf-8", "base64"]
-WRITE_ENCODING_VALUES: Final[tuple[WriteEncoding, ...]] = (
-    "utf-8",
-    "base64",
-)
+WRITE_ENCODING_VALUES: Final[tuple[WriteEncoding, ...]] = ("utf-8", "base64")

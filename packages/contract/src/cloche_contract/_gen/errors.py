@@ -359,10 +359,7 @@ class FileTooLarge(LimitError):
     http_status: ClassVar[int] = 413
     connect_code: ClassVar[str] = "resource_exhausted"
     retry: ClassVar[Retry] = "never"
-    detail_keys: ClassVar[tuple[str, ...]] = (
-        "size",
-        "limit",
-    )
+    detail_keys: ClassVar[tuple[str, ...]] = ("size", "limit")
 
     def __init__(self, *, size: int | None = None, limit: int | None = None) -> None:
         super().__init__({"size": size, "limit": limit})
@@ -426,11 +423,7 @@ class InvalidArgument(InvalidInput):
     http_status: ClassVar[int] = 400
     connect_code: ClassVar[str] = "invalid_argument"
     retry: ClassVar[Retry] = "never"
-    detail_keys: ClassVar[tuple[str, ...]] = (
-        "field",
-        "rule",
-        "limit",
-    )
+    detail_keys: ClassVar[tuple[str, ...]] = ("field", "rule", "limit")
 
     def __init__(self, *, field: str, rule: str, limit: int | None = None) -> None:
         super().__init__({"field": field, "rule": rule, "limit": limit})

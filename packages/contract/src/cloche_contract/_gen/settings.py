@@ -4,14 +4,7 @@ from typing import Final
 
 from cloche_contract.kernel.setting import Setting
 
-LAYERS: Final[tuple[str, ...]] = (
-    "argument",
-    "environment",
-    "./.env",
-    "~/.abx/.env",
-    "~/.abx/config.toml",
-    "default",
-)
+LAYERS: Final[tuple[str, ...]] = ("argument", "environment", "./.env", "~/.abx/.env", "~/.abx/config.toml", "default")
 
 SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
@@ -75,12 +68,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         toml="core.log_level",
         minimum=None,
         maximum=None,
-        choices=(
-            "DEBUG",
-            "INFO",
-            "WARNING",
-            "ERROR",
-        ),
+        choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         unit=None,
         description="What is logged to standard error.",
     ),

@@ -19,7 +19,7 @@ Message = Mapping[str, Any]
 
 
 class FramingError(Exception):
-    """The peer does not speak the protocol; the connection is of no more use. The text holds nothing of what it sent."""
+    """The peer does not speak the protocol; the connection is of no more use. The text holds nothing that it sent."""
 
 
 def encode_message(message: Message, *, end: bool = False) -> bytes:

@@ -1,0 +1,281 @@
+"""Field tables of every message, and a checker over them. Generated from schemas/agent; do not edit."""
+
+from typing import Any, Final, cast
+
+# Message -> field -> (type, required, lower bound, upper bound, allowed values, message or type of what is inside).
+# Bounds are characters of a string, entries of a list or map, and the value of a number.
+_Field = tuple[str, bool, "int | None", "int | None", "tuple[str, ...]", str]
+
+FIELDS: Final[dict[str, dict[str, _Field]]] = {
+    "Entry": {
+        "name": ("string", True, None, 255, (), ""),
+        "type": (
+            "string",
+            False,
+            None,
+            None,
+            ("FILE_TYPE_UNSPECIFIED", "FILE_TYPE_FILE", "FILE_TYPE_DIRECTORY", "FILE_TYPE_SYMLINK"),
+            "",
+        ),
+        "path": ("string", True, None, 4096, (), ""),
+        "size": ("string", False, None, 20, (), ""),
+        "mode": ("integer", False, 0, 9007199254740991, (), ""),
+        "permissions": ("string", False, None, 16, (), ""),
+        "owner": ("string", False, None, 256, (), ""),
+        "group": ("string", False, None, 256, (), ""),
+        "modifiedTime": ("string", False, None, 64, (), ""),
+        "symlinkTarget": ("string", False, None, 4096, (), ""),
+        "isSymlink": ("boolean", False, None, None, (), ""),
+        "metadata": ("object", False, None, 1000, (), "string"),
+    },
+    "EntryResponse": {
+        "entry": ("object", True, None, None, (), "Entry"),
+    },
+    "ListDirRequest": {
+        "path": ("string", True, 1, 4096, (), ""),
+        "depth": ("integer", False, 0, 32, (), ""),
+        "limit": ("integer", False, 1, 100000, (), ""),
+    },
+    "ListDirResponse": {
+        "entries": ("array", False, None, 100000, (), "Entry"),
+        "total": ("integer", False, 0, 9007199254740991, (), ""),
+    },
+    "MakeDirRequest": {
+        "path": ("string", True, 1, 4096, (), ""),
+    },
+    "MoveRequest": {
+        "source": ("string", True, 1, 4096, (), ""),
+        "destination": ("string", True, 1, 4096, (), ""),
+    },
+    "RemoveRequest": {
+        "path": ("string", True, 1, 4096, (), ""),
+    },
+    "StatRequest": {
+        "path": ("string", True, 1, 4096, (), ""),
+    },
+    "Context": {
+        "id": ("string", True, None, 256, (), ""),
+        "language": ("string", True, None, 64, (), ""),
+        "cwd": ("string", True, None, 4096, (), ""),
+    },
+    "CreateContextRequest": {
+        "language": ("string", False, None, 64, (), ""),
+        "cwd": ("string", False, None, 4096, (), ""),
+    },
+    "ExecuteLine": {
+        "type": (
+            "string",
+            True,
+            None,
+            None,
+            ("number_of_executions", "stdout", "stderr", "result", "error", "keepalive", "end_of_execution"),
+            "",
+        ),
+        "execution_count": ("integer", False, 0, 9007199254740991, (), ""),
+        "text": ("string", False, None, 50331648, (), ""),
+        "timestamp": ("string", False, None, 64, (), ""),
+        "html": ("string", False, None, 50331648, (), ""),
+        "markdown": ("string", False, None, 50331648, (), ""),
+        "svg": ("string", False, None, 50331648, (), ""),
+        "png": ("string", False, None, 50331648, (), ""),
+        "jpeg": ("string", False, None, 50331648, (), ""),
+        "pdf": ("string", False, None, 50331648, (), ""),
+        "latex": ("string", False, None, 50331648, (), ""),
+        "javascript": ("string", False, None, 50331648, (), ""),
+        "is_main_result": ("boolean", False, None, None, (), ""),
+        "name": ("string", False, None, 1024, (), ""),
+        "value": ("string", False, None, 1048576, (), ""),
+        "traceback": ("string", False, None, 1048576, (), ""),
+        "exit_code": ("integer", False, -1, 255, (), ""),
+        "stop_reason": (
+            "string",
+            False,
+            None,
+            None,
+            (
+                "exit",
+                "timeout",
+                "cancelled",
+                "memory_limit",
+                "pids_limit",
+                "output_limit",
+                "disk_full",
+                "policy",
+                "interpreter_died",
+                "sandbox_lost",
+            ),
+            "",
+        ),
+        "timed_out": ("boolean", False, None, None, (), ""),
+        "state_kept": ("boolean", False, None, None, (), ""),
+        "output_files": ("array", False, None, 1000, (), "WrittenFile"),
+    },
+    "ExecuteRequest": {
+        "code": ("string", True, None, 1048576, (), ""),
+        "context_id": ("string", False, None, 256, (), ""),
+        "language": ("string", False, None, 64, (), ""),
+        "env_vars": ("object", False, None, 1000, (), "string"),
+        "timeout_ms": ("integer", False, 1, 86400000, (), ""),
+    },
+    "WrittenFile": {
+        "name": ("string", True, None, 255, (), ""),
+        "path": ("string", True, None, 4096, (), ""),
+        "size": ("integer", True, 0, 9007199254740991, (), ""),
+    },
+    "CloseStdinRequest": {
+        "process": ("object", True, None, None, (), "ProcessSelector"),
+    },
+    "DataEvent": {
+        "stdout": ("string", False, None, 16777216, (), ""),
+        "stderr": ("string", False, None, 16777216, (), ""),
+        "pty": ("string", False, None, 16777216, (), ""),
+    },
+    "Empty": {},
+    "EndEvent": {
+        "exitCode": ("integer", False, -1, 255, (), ""),
+        "exited": ("boolean", False, None, None, (), ""),
+        "status": ("string", False, None, 256, (), ""),
+        "error": ("string", False, None, 4096, (), ""),
+        "stopReason": (
+            "string",
+            False,
+            None,
+            None,
+            (
+                "exit",
+                "timeout",
+                "cancelled",
+                "memory_limit",
+                "pids_limit",
+                "output_limit",
+                "disk_full",
+                "policy",
+                "interpreter_died",
+                "sandbox_lost",
+            ),
+            "",
+        ),
+        "signal": ("integer", False, 0, 255, (), ""),
+    },
+    "KeepaliveEvent": {},
+    "ProcessConfig": {
+        "cmd": ("string", True, 1, 4096, (), ""),
+        "args": ("array", False, None, 4096, (), "string"),
+        "envs": ("object", False, None, 1000, (), "string"),
+        "cwd": ("string", False, None, 4096, (), ""),
+    },
+    "ProcessConnectRequest": {
+        "process": ("object", True, None, None, (), "ProcessSelector"),
+    },
+    "ProcessEvent": {
+        "start": ("object", False, None, None, (), "StartEvent"),
+        "data": ("object", False, None, None, (), "DataEvent"),
+        "keepalive": ("object", False, None, None, (), "KeepaliveEvent"),
+        "end": ("object", False, None, None, (), "EndEvent"),
+    },
+    "ProcessInfo": {
+        "config": ("object", True, None, None, (), "ProcessConfig"),
+        "pid": ("integer", True, 0, 9007199254740991, (), ""),
+        "tag": ("string", False, None, 256, (), ""),
+    },
+    "ProcessInput": {
+        "stdin": ("string", False, None, 16777216, (), ""),
+        "pty": ("string", False, None, 16777216, (), ""),
+    },
+    "ProcessListRequest": {},
+    "ProcessListResponse": {
+        "processes": ("array", False, None, 1024, (), "ProcessInfo"),
+    },
+    "ProcessMessage": {
+        "event": ("object", True, None, None, (), "ProcessEvent"),
+    },
+    "ProcessSelector": {
+        "pid": ("integer", False, 0, 9007199254740991, (), ""),
+        "tag": ("string", False, None, 256, (), ""),
+    },
+    "SendInputRequest": {
+        "process": ("object", True, None, None, (), "ProcessSelector"),
+        "input": ("object", True, None, None, (), "ProcessInput"),
+    },
+    "SendSignalRequest": {
+        "process": ("object", True, None, None, (), "ProcessSelector"),
+        "signal": ("string", True, None, None, ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM"), ""),
+    },
+    "StartEvent": {
+        "pid": ("integer", True, 0, 9007199254740991, (), ""),
+    },
+    "StartRequest": {
+        "process": ("object", True, None, None, (), "ProcessConfig"),
+        "stdin": ("boolean", False, None, None, (), ""),
+        "tag": ("string", False, None, 256, (), ""),
+    },
+    "AgentInfo": {
+        "version": ("string", True, None, 64, (), ""),
+        "protocol": ("string", True, None, 64, (), ""),
+        "languages": ("array", False, None, 64, (), "string"),
+        "users": ("array", False, None, 64, (), "string"),
+        "deadline": ("string", False, None, 64, (), ""),
+    },
+}
+
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+class FieldError(ValueError):
+    """A field breaks a rule. Holds the name of both, never the value."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(f"{field}: {rule}")
+        self.field = field
+        self.rule = rule
+
+
+def check(message: str, value: object, where: str = "") -> None:
+    """Check a message. Fields that the table does not know are ignored, as the protocol asks.
+
+    Raises:
+        FieldError: names the field and the rule.
+    """
+    if not isinstance(value, dict):
+        raise FieldError(where or message, "type")
+    known = cast("dict[str, Any]", value)
+    for name, field in FIELDS[message].items():
+        path = f"{where}.{name}" if where else name
+        if known.get(name) is None:
+            if field[1]:
+                raise FieldError(path, "required")
+        else:
+            _check_field(path, field, known[name])
+
+
+def _check_field(path: str, field: _Field, value: Any) -> None:
+    kind, _, least, most, allowed, inside = field
+    if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
+        raise FieldError(path, "type")
+    if kind != "boolean":
+        size = value if kind == "integer" else len(value)
+        if least is not None and size < least:
+            raise FieldError(path, "minimum")
+        if most is not None and size > most:
+            raise FieldError(path, "maximum")
+    if allowed and value not in allowed:
+        raise FieldError(path, "enum")
+    if inside:
+        _check_inside(path, kind, inside, value)
+
+
+def _check_inside(path: str, kind: str, inside: str, value: Any) -> None:
+    if kind == "object" and inside in FIELDS:
+        check(inside, value, path)
+        return
+    for item in value.values() if kind == "object" else value:
+        if inside in FIELDS:
+            check(inside, item, path)
+        elif not isinstance(item, _TYPES[inside]):
+            raise FieldError(path, "type")

@@ -1,0 +1,66 @@
+"""Where the agent answers, and the headers of its requests. Generated from schemas/agent; do not edit."""
+
+from typing import Final
+
+PROTOCOL: Final = "1"
+
+FILESYSTEM_STAT: Final = "/filesystem.Filesystem/Stat"
+FILESYSTEM_LIST_DIR: Final = "/filesystem.Filesystem/ListDir"
+FILESYSTEM_MAKE_DIR: Final = "/filesystem.Filesystem/MakeDir"
+FILESYSTEM_MOVE: Final = "/filesystem.Filesystem/Move"
+FILESYSTEM_REMOVE: Final = "/filesystem.Filesystem/Remove"
+INTERPRETER_EXECUTE: Final = "/execute"
+INTERPRETER_CREATE_CONTEXT: Final = "/contexts"
+PROCESS_START: Final = "/process.Process/Start"
+PROCESS_CONNECT: Final = "/process.Process/Connect"
+PROCESS_LIST: Final = "/process.Process/List"
+PROCESS_SEND_INPUT: Final = "/process.Process/SendInput"
+PROCESS_SEND_SIGNAL: Final = "/process.Process/SendSignal"
+PROCESS_CLOSE_STDIN: Final = "/process.Process/CloseStdin"
+ROUTE_HEALTH: Final = "/health"
+ROUTE_INFO: Final = "/cloche/info"
+ROUTE_KILL: Final = "/cloche/kill"
+ROUTE_READ_FILE: Final = "/files"
+ROUTE_WRITE_FILE: Final = "/files"
+ROUTE_METRICS: Final = "/metrics"
+ROUTE_CONTEXTS: Final = "/contexts"
+
+HEADER_ACCESS_TOKEN: Final = "X-Access-Token"
+"""Token of the sandbox, on every request but GET /health."""
+HEADER_RENEW: Final = "Cloche-Renew"
+"""Seconds that the sandbox lives from now; on any request."""
+HEADER_KILL_ON_DISCONNECT: Final = "Cloche-Kill-On-Disconnect"
+"""1: what this request runs is killed when its connection goes away."""
+HEADER_TIMEOUT_MS: Final = "Connect-Timeout-Ms"
+"""Milliseconds until what this request runs is killed."""
+HEADER_SANDBOX_PORT: Final = "E2b-Sandbox-Port"
+"""49999 addresses the interpreter, 49983 the rest."""
+
+__all__ = [
+    "FILESYSTEM_LIST_DIR",
+    "FILESYSTEM_MAKE_DIR",
+    "FILESYSTEM_MOVE",
+    "FILESYSTEM_REMOVE",
+    "FILESYSTEM_STAT",
+    "HEADER_ACCESS_TOKEN",
+    "HEADER_KILL_ON_DISCONNECT",
+    "HEADER_RENEW",
+    "HEADER_SANDBOX_PORT",
+    "HEADER_TIMEOUT_MS",
+    "INTERPRETER_CREATE_CONTEXT",
+    "INTERPRETER_EXECUTE",
+    "PROCESS_CLOSE_STDIN",
+    "PROCESS_CONNECT",
+    "PROCESS_LIST",
+    "PROCESS_SEND_INPUT",
+    "PROCESS_SEND_SIGNAL",
+    "PROCESS_START",
+    "PROTOCOL",
+    "ROUTE_CONTEXTS",
+    "ROUTE_HEALTH",
+    "ROUTE_INFO",
+    "ROUTE_KILL",
+    "ROUTE_METRICS",
+    "ROUTE_READ_FILE",
+    "ROUTE_WRITE_FILE",
+]

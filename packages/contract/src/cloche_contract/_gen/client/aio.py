@@ -1,0 +1,129 @@
+"""A client of the in-sandbox agent over any transport. Generated from schemas/agent; do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from cloche_contract._gen.models.agent.filesystem import (
+    EntryResponse,
+    ListDirRequest,
+    ListDirResponse,
+    MakeDirRequest,
+    MoveRequest,
+    RemoveRequest,
+    StatRequest,
+)
+from cloche_contract._gen.models.agent.interpreter import Context, CreateContextRequest, ExecuteLine, ExecuteRequest
+from cloche_contract._gen.models.agent.process import (
+    CloseStdinRequest,
+    Empty,
+    ProcessConnectRequest,
+    ProcessListRequest,
+    ProcessListResponse,
+    ProcessMessage,
+    SendInputRequest,
+    SendSignalRequest,
+    StartRequest,
+)
+from cloche_contract.kernel.transport import AgentTransport
+
+_NONE: Mapping[str, str] = {}
+
+
+class AgentClient:
+    """One method per operation. Keys of an answer that this version does not know are ignored."""
+
+    def __init__(self, transport: AgentTransport) -> None:
+        self._transport = transport
+
+    async def filesystem_stat(self, request: StatRequest, *, headers: Mapping[str, str] = _NONE) -> EntryResponse:
+        """Describe one path."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/Stat", message, headers=headers)
+        return EntryResponse.model_validate(answer, extra="ignore")
+
+    async def filesystem_list_dir(
+        self, request: ListDirRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> ListDirResponse:
+        """List a directory."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/ListDir", message, headers=headers)
+        return ListDirResponse.model_validate(answer, extra="ignore")
+
+    async def filesystem_make_dir(
+        self, request: MakeDirRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> EntryResponse:
+        """Make a directory, its parents included."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/MakeDir", message, headers=headers)
+        return EntryResponse.model_validate(answer, extra="ignore")
+
+    async def filesystem_move(self, request: MoveRequest, *, headers: Mapping[str, str] = _NONE) -> EntryResponse:
+        """Rename a file or directory."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/Move", message, headers=headers)
+        return EntryResponse.model_validate(answer, extra="ignore")
+
+    async def filesystem_remove(self, request: RemoveRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
+        """Remove a file, or a directory with all it holds."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/Remove", message, headers=headers)
+        return Empty.model_validate(answer, extra="ignore")
+
+    async def interpreter_create_context(
+        self, request: CreateContextRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> Context:
+        """Make a fresh interpreter."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/contexts", message, headers=headers)
+        return Context.model_validate(answer, extra="ignore")
+
+    async def process_list(
+        self, request: ProcessListRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> ProcessListResponse:
+        """List the processes that were started and still run."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/process.Process/List", message, headers=headers)
+        return ProcessListResponse.model_validate(answer, extra="ignore")
+
+    async def process_send_input(self, request: SendInputRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
+        """Write to the standard input of a process."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/process.Process/SendInput", message, headers=headers)
+        return Empty.model_validate(answer, extra="ignore")
+
+    async def process_send_signal(self, request: SendSignalRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
+        """Send SIGTERM or SIGKILL to a process and all it started."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/process.Process/SendSignal", message, headers=headers)
+        return Empty.model_validate(answer, extra="ignore")
+
+    async def process_close_stdin(self, request: CloseStdinRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
+        """Close the standard input of a process."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        answer = await self._transport.unary("/process.Process/CloseStdin", message, headers=headers)
+        return Empty.model_validate(answer, extra="ignore")
+
+    async def interpreter_execute(
+        self, request: ExecuteRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> AsyncIterator[ExecuteLine]:
+        """Run code and follow it to its end. Close the iterator to close the request."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        async for answer in self._transport.stream("/execute", message, headers=headers):
+            yield ExecuteLine.model_validate(answer, extra="ignore")
+
+    async def process_start(
+        self, request: StartRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> AsyncIterator[ProcessMessage]:
+        """Start a process and follow it to its end. Close the iterator to close the request."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        async for answer in self._transport.stream("/process.Process/Start", message, headers=headers):
+            yield ProcessMessage.model_validate(answer, extra="ignore")
+
+    async def process_connect(
+        self, request: ProcessConnectRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> AsyncIterator[ProcessMessage]:
+        """Follow a process that runs; earlier output is not replayed. Close the iterator to close the request."""
+        message = request.model_dump(mode="json", exclude_unset=True)
+        async for answer in self._transport.stream("/process.Process/Connect", message, headers=headers):
+            yield ProcessMessage.model_validate(answer, extra="ignore")

@@ -1,0 +1,137 @@
+"""Names of schemas/agent. Generated; do not edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloche_contract.kernel.lazy import attribute
+
+if TYPE_CHECKING:
+    from cloche_contract._gen.enums import ENTRY_TYPE_VALUES as ENTRY_TYPE_VALUES
+    from cloche_contract._gen.enums import LINE_TYPE_VALUES as LINE_TYPE_VALUES
+    from cloche_contract._gen.enums import SIGNAL_VALUES as SIGNAL_VALUES
+    from cloche_contract._gen.enums import EntryType as EntryType
+    from cloche_contract._gen.enums import LineType as LineType
+    from cloche_contract._gen.enums import Signal as Signal
+    from cloche_contract._gen.models.agent.filesystem import Entry as Entry
+    from cloche_contract._gen.models.agent.filesystem import EntryResponse as EntryResponse
+    from cloche_contract._gen.models.agent.filesystem import ListDirRequest as ListDirRequest
+    from cloche_contract._gen.models.agent.filesystem import ListDirResponse as ListDirResponse
+    from cloche_contract._gen.models.agent.filesystem import MakeDirRequest as MakeDirRequest
+    from cloche_contract._gen.models.agent.filesystem import MoveRequest as MoveRequest
+    from cloche_contract._gen.models.agent.filesystem import RemoveRequest as RemoveRequest
+    from cloche_contract._gen.models.agent.filesystem import StatRequest as StatRequest
+    from cloche_contract._gen.models.agent.interpreter import Context as Context
+    from cloche_contract._gen.models.agent.interpreter import CreateContextRequest as CreateContextRequest
+    from cloche_contract._gen.models.agent.interpreter import ExecuteLine as ExecuteLine
+    from cloche_contract._gen.models.agent.interpreter import ExecuteRequest as ExecuteRequest
+    from cloche_contract._gen.models.agent.interpreter import WrittenFile as WrittenFile
+    from cloche_contract._gen.models.agent.process import CloseStdinRequest as CloseStdinRequest
+    from cloche_contract._gen.models.agent.process import DataEvent as DataEvent
+    from cloche_contract._gen.models.agent.process import Empty as Empty
+    from cloche_contract._gen.models.agent.process import EndEvent as EndEvent
+    from cloche_contract._gen.models.agent.process import KeepaliveEvent as KeepaliveEvent
+    from cloche_contract._gen.models.agent.process import ProcessConfig as ProcessConfig
+    from cloche_contract._gen.models.agent.process import ProcessConnectRequest as ProcessConnectRequest
+    from cloche_contract._gen.models.agent.process import ProcessEvent as ProcessEvent
+    from cloche_contract._gen.models.agent.process import ProcessInfo as ProcessInfo
+    from cloche_contract._gen.models.agent.process import ProcessInput as ProcessInput
+    from cloche_contract._gen.models.agent.process import ProcessListRequest as ProcessListRequest
+    from cloche_contract._gen.models.agent.process import ProcessListResponse as ProcessListResponse
+    from cloche_contract._gen.models.agent.process import ProcessMessage as ProcessMessage
+    from cloche_contract._gen.models.agent.process import ProcessSelector as ProcessSelector
+    from cloche_contract._gen.models.agent.process import SendInputRequest as SendInputRequest
+    from cloche_contract._gen.models.agent.process import SendSignalRequest as SendSignalRequest
+    from cloche_contract._gen.models.agent.process import StartEvent as StartEvent
+    from cloche_contract._gen.models.agent.process import StartRequest as StartRequest
+    from cloche_contract._gen.models.agent.service import AgentInfo as AgentInfo
+
+_WHERE = {
+    "AgentInfo": "cloche_contract._gen.models.agent.service",
+    "CloseStdinRequest": "cloche_contract._gen.models.agent.process",
+    "Context": "cloche_contract._gen.models.agent.interpreter",
+    "CreateContextRequest": "cloche_contract._gen.models.agent.interpreter",
+    "DataEvent": "cloche_contract._gen.models.agent.process",
+    "ENTRY_TYPE_VALUES": "cloche_contract._gen.enums",
+    "Empty": "cloche_contract._gen.models.agent.process",
+    "EndEvent": "cloche_contract._gen.models.agent.process",
+    "Entry": "cloche_contract._gen.models.agent.filesystem",
+    "EntryResponse": "cloche_contract._gen.models.agent.filesystem",
+    "EntryType": "cloche_contract._gen.enums",
+    "ExecuteLine": "cloche_contract._gen.models.agent.interpreter",
+    "ExecuteRequest": "cloche_contract._gen.models.agent.interpreter",
+    "KeepaliveEvent": "cloche_contract._gen.models.agent.process",
+    "LINE_TYPE_VALUES": "cloche_contract._gen.enums",
+    "LineType": "cloche_contract._gen.enums",
+    "ListDirRequest": "cloche_contract._gen.models.agent.filesystem",
+    "ListDirResponse": "cloche_contract._gen.models.agent.filesystem",
+    "MakeDirRequest": "cloche_contract._gen.models.agent.filesystem",
+    "MoveRequest": "cloche_contract._gen.models.agent.filesystem",
+    "ProcessConfig": "cloche_contract._gen.models.agent.process",
+    "ProcessConnectRequest": "cloche_contract._gen.models.agent.process",
+    "ProcessEvent": "cloche_contract._gen.models.agent.process",
+    "ProcessInfo": "cloche_contract._gen.models.agent.process",
+    "ProcessInput": "cloche_contract._gen.models.agent.process",
+    "ProcessListRequest": "cloche_contract._gen.models.agent.process",
+    "ProcessListResponse": "cloche_contract._gen.models.agent.process",
+    "ProcessMessage": "cloche_contract._gen.models.agent.process",
+    "ProcessSelector": "cloche_contract._gen.models.agent.process",
+    "RemoveRequest": "cloche_contract._gen.models.agent.filesystem",
+    "SIGNAL_VALUES": "cloche_contract._gen.enums",
+    "SendInputRequest": "cloche_contract._gen.models.agent.process",
+    "SendSignalRequest": "cloche_contract._gen.models.agent.process",
+    "Signal": "cloche_contract._gen.enums",
+    "StartEvent": "cloche_contract._gen.models.agent.process",
+    "StartRequest": "cloche_contract._gen.models.agent.process",
+    "StatRequest": "cloche_contract._gen.models.agent.filesystem",
+    "WrittenFile": "cloche_contract._gen.models.agent.interpreter",
+}
+
+__all__ = [
+    "AgentInfo",
+    "CloseStdinRequest",
+    "Context",
+    "CreateContextRequest",
+    "DataEvent",
+    "ENTRY_TYPE_VALUES",
+    "Empty",
+    "EndEvent",
+    "Entry",
+    "EntryResponse",
+    "EntryType",
+    "ExecuteLine",
+    "ExecuteRequest",
+    "KeepaliveEvent",
+    "LINE_TYPE_VALUES",
+    "LineType",
+    "ListDirRequest",
+    "ListDirResponse",
+    "MakeDirRequest",
+    "MoveRequest",
+    "ProcessConfig",
+    "ProcessConnectRequest",
+    "ProcessEvent",
+    "ProcessInfo",
+    "ProcessInput",
+    "ProcessListRequest",
+    "ProcessListResponse",
+    "ProcessMessage",
+    "ProcessSelector",
+    "RemoveRequest",
+    "SIGNAL_VALUES",
+    "SendInputRequest",
+    "SendSignalRequest",
+    "Signal",
+    "StartEvent",
+    "StartRequest",
+    "StatRequest",
+    "WrittenFile",
+]
+
+
+def __getattr__(name: str) -> object:
+    return attribute(__name__, _WHERE, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_WHERE)

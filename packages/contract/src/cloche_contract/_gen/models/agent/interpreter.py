@@ -1,0 +1,224 @@
+"""Generated from schemas/agent/interpreter.json; do not edit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    MISSING,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
+
+
+class ExecuteRequest(BaseModel):
+    """
+    Code, and where to run it.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    code: Annotated[StrictStr, Field(max_length=1048576)]
+    """
+    Code to run.
+    """
+    context_id: Annotated[StrictStr | None | MISSING, Field(max_length=256)] = MISSING
+    """
+    Interpreter to run it in; not together with language.
+    """
+    language: Annotated[StrictStr | None | MISSING, Field(max_length=64)] = MISSING
+    """
+    Language of the code; its default interpreter runs it.
+    """
+    env_vars: dict[str, Any] | None | MISSING = MISSING
+    """
+    Environment for this call alone.
+    """
+    timeout_ms: Annotated[
+        StrictInt | None | MISSING,
+        Field(ge=1, json_schema_extra={"x-unit": "ms"}, le=86400000),
+    ] = MISSING
+    """
+    Milliseconds until it is interrupted.
+    """
+
+
+class WrittenFile(BaseModel):
+    """
+    A file that the code made or changed.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    name: Annotated[StrictStr, Field(max_length=255)]
+    """
+    Name of the file.
+    """
+    path: Annotated[StrictStr, Field(max_length=4096)]
+    """
+    Absolute path.
+    """
+    size: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=9007199254740991),
+    ]
+    """
+    Size in bytes.
+    """
+
+
+class ExecuteLine(BaseModel):
+    """
+    One line of an execution; type says which of the other keys are there.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    type: Literal["number_of_executions", "stdout", "stderr", "result", "error", "keepalive", "end_of_execution"]
+    """
+    What the line tells.
+    """
+    execution_count: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "count"}, le=9007199254740991),
+    ] = MISSING
+    """
+    How many executions this interpreter has run.
+    """
+    text: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    Output, or a result as plain text.
+    """
+    timestamp: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
+    """
+    When it was written, RFC 3339.
+    """
+    html: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as HTML.
+    """
+    markdown: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as Markdown.
+    """
+    svg: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as SVG.
+    """
+    png: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as PNG, in base64.
+    """
+    jpeg: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as JPEG, in base64.
+    """
+    pdf: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as PDF, in base64.
+    """
+    latex: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as LaTeX.
+    """
+    javascript: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
+    """
+    The result as JavaScript.
+    """
+    is_main_result: StrictBool | MISSING = MISSING
+    """
+    Whether it is the value of the last expression.
+    """
+    name: Annotated[StrictStr | MISSING, Field(max_length=1024)] = MISSING
+    """
+    Class of the exception.
+    """
+    value: Annotated[StrictStr | MISSING, Field(max_length=1048576)] = MISSING
+    """
+    Message of the exception.
+    """
+    traceback: Annotated[StrictStr | MISSING, Field(max_length=1048576)] = MISSING
+    """
+    Traceback of the exception.
+    """
+    exit_code: Annotated[StrictInt | MISSING, Field(ge=-1, json_schema_extra={"x-unit": "count"}, le=255)] = MISSING
+    """
+    Exit code.
+    """
+    stop_reason: (
+        Literal[
+            "exit",
+            "timeout",
+            "cancelled",
+            "memory_limit",
+            "pids_limit",
+            "output_limit",
+            "disk_full",
+            "policy",
+            "interpreter_died",
+            "sandbox_lost",
+        ]
+        | MISSING
+    ) = MISSING
+    """
+    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside.
+    """
+    timed_out: StrictBool | MISSING = MISSING
+    """
+    Whether the timeout ended it.
+    """
+    state_kept: StrictBool | MISSING = MISSING
+    """
+    Whether the variables of the interpreter are still there.
+    """
+    output_files: Annotated[list[WrittenFile] | MISSING, Field(max_length=1000)] = MISSING
+    """
+    Files that the code made or changed.
+    """
+
+
+class CreateContextRequest(BaseModel):
+    """
+    What interpreter to make.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    language: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
+    """
+    Language; left out it is python.
+    """
+    cwd: Annotated[StrictStr | MISSING, Field(max_length=4096)] = MISSING
+    """
+    Working directory; left out it is that of the template.
+    """
+
+
+class Context(BaseModel):
+    """
+    One interpreter.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    id: Annotated[StrictStr, Field(max_length=256)]
+    """
+    Id of the interpreter.
+    """
+    language: Annotated[StrictStr, Field(max_length=64)]
+    """
+    Its language.
+    """
+    cwd: Annotated[StrictStr, Field(max_length=4096)]
+    """
+    Its working directory.
+    """

@@ -1,0 +1,335 @@
+"""Generated from schemas/agent/process.json; do not edit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    MISSING,
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
+from typing_extensions import TypeAliasType
+
+
+class Empty(BaseModel):
+    """
+    Nothing.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+
+
+class Arg(RootModel[StrictStr]):
+    root: Annotated[StrictStr, Field(max_length=131071)]
+
+
+EnvsAdditionalProperty = TypeAliasType("EnvsAdditionalProperty", Annotated[StrictStr, Field(max_length=131072)])
+
+
+class ProcessConfig(BaseModel):
+    """
+    What to run.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    cmd: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
+    """
+    Program to run.
+    """
+    args: Annotated[list[Arg] | MISSING, Field(max_length=4096)] = MISSING
+    """
+    Arguments after the program.
+    """
+    envs: Annotated[dict[str, EnvsAdditionalProperty] | MISSING, Field(max_length=1000)] = MISSING
+    """
+    Environment on top of that of the sandbox.
+    """
+    cwd: Annotated[StrictStr | MISSING, Field(max_length=4096)] = MISSING
+    """
+    Working directory; empty or left out is that of the template.
+    """
+
+
+class ProcessSelector(BaseModel):
+    """
+    Which process, by its number or its tag.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    pid: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "count"}, le=9007199254740991),
+    ] = MISSING
+    """
+    Number of the process in the sandbox.
+    """
+    tag: Annotated[StrictStr | MISSING, Field(max_length=256)] = MISSING
+    """
+    Tag that it was started with.
+    """
+
+
+class StartRequest(BaseModel):
+    """
+    A process to start.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    process: ProcessConfig
+    stdin: StrictBool | MISSING = MISSING
+    """
+    Whether standard input stays open; left out it is empty.
+    """
+    tag: Annotated[StrictStr | MISSING, Field(max_length=256)] = MISSING
+    """
+    Name to find it by.
+    """
+
+
+class StartEvent(BaseModel):
+    """
+    It runs. Always the first event.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    pid: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "count"}, le=9007199254740991),
+    ]
+    """
+    Number of the process in the sandbox.
+    """
+
+
+class DataEvent(BaseModel):
+    """
+    Output, in base64.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    stdout: Annotated[StrictStr | MISSING, Field(max_length=16777216)] = MISSING
+    """
+    Bytes of standard output.
+    """
+    stderr: Annotated[StrictStr | MISSING, Field(max_length=16777216)] = MISSING
+    """
+    Bytes of standard error.
+    """
+    pty: Annotated[StrictStr | MISSING, Field(max_length=16777216)] = MISSING
+    """
+    Bytes of the terminal.
+    """
+
+
+class KeepaliveEvent(BaseModel):
+    """
+    Nothing happened for a while.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+
+
+class EndEvent(BaseModel):
+    """
+    It ended. Always the last event.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    exitCode: Annotated[StrictInt | MISSING, Field(ge=-1, json_schema_extra={"x-unit": "count"}, le=255)] = MISSING
+    """
+    Exit code, 128 plus the signal when it was killed; left out when it is 0.
+    """
+    exited: StrictBool | MISSING = MISSING
+    """
+    Whether it ended by itself.
+    """
+    status: Annotated[StrictStr | MISSING, Field(max_length=256)] = MISSING
+    """
+    How it ended, in words.
+    """
+    error: Annotated[StrictStr | MISSING, Field(max_length=4096)] = MISSING
+    """
+    What went wrong, in words; set when the exit code is not 0.
+    """
+    stopReason: (
+        Literal[
+            "exit",
+            "timeout",
+            "cancelled",
+            "memory_limit",
+            "pids_limit",
+            "output_limit",
+            "disk_full",
+            "policy",
+            "interpreter_died",
+            "sandbox_lost",
+        ]
+        | MISSING
+    ) = MISSING
+    """
+    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside.
+    """
+    signal: Annotated[StrictInt | MISSING, Field(ge=0, json_schema_extra={"x-unit": "count"}, le=255)] = MISSING
+    """
+    Signal that killed it.
+    """
+
+
+class ProcessEvent(BaseModel):
+    """
+    Exactly one of these.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    start: StartEvent | MISSING = MISSING
+    data: DataEvent | MISSING = MISSING
+    keepalive: KeepaliveEvent | MISSING = MISSING
+    end: EndEvent | MISSING = MISSING
+
+
+class ProcessMessage(BaseModel):
+    """
+    One frame of a process stream.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    event: ProcessEvent
+
+
+class ProcessConnectRequest(BaseModel):
+    """
+    Which process to follow.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    process: ProcessSelector
+
+
+class ProcessListRequest(BaseModel):
+    """
+    All of them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+
+
+class ProcessInfo(BaseModel):
+    """
+    One process that runs.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    config: ProcessConfig
+    pid: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "count"}, le=9007199254740991),
+    ]
+    """
+    Number of the process in the sandbox.
+    """
+    tag: Annotated[StrictStr | MISSING, Field(max_length=256)] = MISSING
+    """
+    Tag that it was started with.
+    """
+
+
+class ProcessListResponse(BaseModel):
+    """
+    The processes that run.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    processes: Annotated[list[ProcessInfo] | MISSING, Field(max_length=1024)] = MISSING
+    """
+    The processes; left out when there are none.
+    """
+
+
+class ProcessInput(BaseModel):
+    """
+    What to write, in base64.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    stdin: Annotated[StrictStr | MISSING, Field(max_length=16777216)] = MISSING
+    """
+    Bytes for standard input.
+    """
+    pty: Annotated[StrictStr | MISSING, Field(max_length=16777216)] = MISSING
+    """
+    Bytes for the terminal.
+    """
+
+
+class SendInputRequest(BaseModel):
+    """
+    Which process, and what to write.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    process: ProcessSelector
+    input: ProcessInput
+
+
+class SendSignalRequest(BaseModel):
+    """
+    Which process, and which signal.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    process: ProcessSelector
+    signal: Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM"]
+    """
+    Signal to send.
+    """
+
+
+class CloseStdinRequest(BaseModel):
+    """
+    Which process.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    process: ProcessSelector

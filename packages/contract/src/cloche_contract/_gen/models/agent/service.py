@@ -1,0 +1,45 @@
+"""Generated from schemas/agent/service.json; do not edit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import MISSING, BaseModel, ConfigDict, Field, RootModel, StrictStr
+
+
+class Language(RootModel[StrictStr]):
+    root: Annotated[StrictStr, Field(max_length=64)]
+
+
+class User(RootModel[StrictStr]):
+    root: Annotated[StrictStr, Field(max_length=256)]
+
+
+class AgentInfo(BaseModel):
+    """
+    Answer of GET /cloche/info.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    version: Annotated[StrictStr, Field(max_length=64)]
+    """
+    Version of the agent.
+    """
+    protocol: Annotated[StrictStr, Field(max_length=64)]
+    """
+    Version of the protocol that it speaks.
+    """
+    languages: Annotated[list[Language] | MISSING, Field(max_length=64)] = MISSING
+    """
+    Languages that it can run.
+    """
+    users: Annotated[list[User] | MISSING, Field(max_length=64)] = MISSING
+    """
+    Users that it can run as.
+    """
+    deadline: Annotated[StrictStr | None | MISSING, Field(max_length=64)] = MISSING
+    """
+    End of the lifetime, RFC 3339, or null.
+    """
