@@ -1,0 +1,116 @@
+"""What a provider says about itself is what holds; what it cannot do it refuses."""
+
+import pytest
+
+from cloche_contract.errors import IdempotencyConflict, UnsupportedLimit, UnsupportedOperation
+from cloche_contract.lifecycle import SandboxRecord
+from cloche_contract.provider import (
+    CreateRequest,
+    GetRequest,
+    InspectRequest,
+    KillRequest,
+    ProbeReport,
+    SandboxProvider,
+)
+from cloche_testkit.conformance.base import ProviderSuite, ids_of
+
+RESOURCES = ("cpu", "memory", "pids", "disk")
+
+
+class HonestyConformance(ProviderSuite):
+    """probe, inspect, and options that are refused instead of ignored (decision D23)."""
+
+    async def test_the_report_names_its_provider_and_is_usable(
+        self, provider: SandboxProvider, report: ProbeReport
+    ) -> None:
+        assert report.provider == provider.id
+        assert report.usable
+        assert all(check.ok for check in report.checks if check.required)
+
+    async def test_a_failed_check_tells_cause_and_fix(self, report: ProbeReport) -> None:
+        assert all(check.cause and check.fix for check in report.checks if not check.ok)
+
+    async def test_every_resource_has_one_line_and_says_what_enforces_it(self, report: ProbeReport) -> None:
+        assert sorted(limit.resource for limit in report.limits) == sorted(RESOURCES)
+        for limit in report.limits:
+            assert limit.enforced == bool(limit.enforced_by)
+            assert limit.enforced == (f"limits_{limit.resource}" in report.capabilities)
+
+    async def test_a_sandbox_shows_the_limits_that_the_report_promises(
+        self, provider: SandboxProvider, sandbox: SandboxRecord, report: ProbeReport
+    ) -> None:
+        if "inspect" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.inspect(InspectRequest(sandbox_id=sandbox.sandbox_id))
+            return
+        shown = await provider.inspect(InspectRequest(sandbox_id=sandbox.sandbox_id))
+        assert shown.sandbox_id == sandbox.sandbox_id
+        enforced = {limit.resource for limit in shown.limits if limit.enforced}
+        assert enforced <= {limit.resource for limit in report.limits if limit.enforced}
+
+    @pytest.mark.parametrize("resource", ["cpu", "memory"])
+    async def test_a_limit_holds_or_is_refused(
+        self, provider: SandboxProvider, template: str, report: ProbeReport, resource: str
+    ) -> None:
+        """Faults T11, E18: a limit that is accepted and not enforced."""
+        request = CreateRequest.model_validate(
+            {"template": template, "timeout": 120, resource: 1 if resource == "cpu" else 512}
+        )
+        if f"limits_{resource}" not in report.capabilities:
+            with pytest.raises(UnsupportedLimit) as refusal:
+                await provider.create(request)
+            assert refusal.value.details["limit"] == resource
+            assert await ids_of(provider) == []
+            return
+        record = await provider.create(request)
+        assert (record.cpu_count if resource == "cpu" else record.memory_mb) == (1 if resource == "cpu" else 512)
+
+    async def test_a_region_is_kept_or_refused(
+        self, provider: SandboxProvider, template: str, report: ProbeReport
+    ) -> None:
+        request = CreateRequest(template=template, timeout=120, region="north-1")
+        if "region" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.create(request)
+            assert await ids_of(provider) == []
+            return
+        assert (await provider.create(request)).region == "north-1"
+
+    async def test_labels_are_kept_or_refused(
+        self, provider: SandboxProvider, template: str, report: ProbeReport
+    ) -> None:
+        request = CreateRequest(template=template, timeout=120, metadata={"project": "alpha"})
+        if "metadata" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.create(request)
+            return
+        made = await provider.create(request)
+        record = await provider.get(GetRequest(sandbox_id=made.sandbox_id))
+        assert record.user_metadata == {"project": "alpha"}
+
+    async def test_one_idempotency_key_makes_one_sandbox(
+        self, provider: SandboxProvider, template: str, report: ProbeReport
+    ) -> None:
+        """Fault L4, decision D20."""
+        request = CreateRequest(template=template, timeout=120, idempotency_key="key-1")
+        if "idempotent_create" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.create(request)
+            return
+        first = await provider.create(request)
+        assert (await provider.create(request)).sandbox_id == first.sandbox_id
+        with pytest.raises(IdempotencyConflict):
+            await provider.create(CreateRequest(template=template, timeout=121, idempotency_key="key-1"))
+        assert await ids_of(provider) == [first.sandbox_id]
+
+    async def test_a_key_of_a_killed_sandbox_makes_a_new_one(
+        self, provider: SandboxProvider, template: str, report: ProbeReport
+    ) -> None:
+        request = CreateRequest(template=template, timeout=120, idempotency_key="key-2")
+        if "idempotent_create" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.create(request)
+            return
+        first = await provider.create(request)
+        await provider.kill(KillRequest(sandbox_id=first.sandbox_id))
+        assert (await provider.create(request)).sandbox_id != first.sandbox_id
