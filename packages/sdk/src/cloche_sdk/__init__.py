@@ -1,0 +1,85 @@
+"""Sandboxes for AI agents: run commands and code in isolated machines, and work on their files.
+
+```python
+from cloche_sdk import Sandbox
+
+with Sandbox.create() as sandbox:
+    print(sandbox.run_code("print(6 * 7)").stdout)
+```
+
+Names are imported when they are first used, so that importing the package costs little.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .commands import AsyncCommandHandle, AsyncCommands, CommandInterrupted, CommandTimeout
+    from .config import Settings, load_settings
+    from .files import AsyncFiles
+    from .providers import Doors
+    from .results import (
+        CodeError,
+        CodeResult,
+        CommandResult,
+        Execution,
+        FileEntry,
+        FileListing,
+        OutputFile,
+        ProcessInfo,
+        WriteResult,
+    )
+    from .sandbox import AsyncSandbox
+    from .session import SandboxSession
+
+__all__ = [
+    "AsyncCommandHandle",
+    "AsyncCommands",
+    "AsyncFiles",
+    "AsyncSandbox",
+    "CodeError",
+    "CodeResult",
+    "CommandInterrupted",
+    "CommandResult",
+    "CommandTimeout",
+    "Doors",
+    "Execution",
+    "FileEntry",
+    "FileListing",
+    "OutputFile",
+    "ProcessInfo",
+    "SandboxSession",
+    "Settings",
+    "WriteResult",
+    "load_settings",
+]
+
+_MODULES = {
+    "commands": ("AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout"),
+    "config": ("Settings", "load_settings"),
+    "files": ("AsyncFiles",),
+    "providers": ("Doors",),
+    "results": (
+        "CodeError",
+        "CodeResult",
+        "CommandResult",
+        "Execution",
+        "FileEntry",
+        "FileListing",
+        "OutputFile",
+        "ProcessInfo",
+        "WriteResult",
+    ),
+    "sandbox": ("AsyncSandbox",),
+    "session": ("SandboxSession",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{module}", __name__), name)

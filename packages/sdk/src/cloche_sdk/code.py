@@ -1,0 +1,148 @@
+"""Code in a sandbox, through the interpreter of its agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any
+
+from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
+
+from .commands import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, OutputCallback, raise_for_end
+from .data_plane import AgentChannel
+from .link import SandboxLink
+from .output import OutputCapture
+from .results import CodeError, CodeResult, Execution, OutputFile
+
+__all__ = ["OutputCallback", "execute_code", "run_code"]
+
+DEFAULT_TIMEOUT_S = 30
+RESULTS_KEPT = 100
+RESULTS_KEPT_BYTES = 16_777_216
+# Keys of a result line that are not a representation of the value.
+_NOT_FORMATS = frozenset({"type", "is_main_result", "extra", "timestamp"})
+
+
+class ExecutionReader:
+    """Collects the lines of one execution."""
+
+    def __init__(self, on_stdout: OutputCallback | None, on_stderr: OutputCallback | None) -> None:
+        self.begun = False
+        self._captures = {"stdout": OutputCapture(), "stderr": OutputCapture()}
+        self._callbacks = {"stdout": on_stdout, "stderr": on_stderr}
+        self._results: list[CodeResult] = []
+        self._results_bytes = 0
+        self._left_out = 0
+        self._replaced = False
+        self._error: CodeError | None = None
+        self._end: Mapping[str, Any] | None = None
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """Take one line; kinds that are not known are skipped, for the protocol grows."""
+        self.begun = True
+        kind = line.get("type")
+        if kind == "stdout" or kind == "stderr":
+            text = str(line.get("text", ""))
+            self._captures[kind].feed(text.encode("utf-8", "replace"))
+            self._replaced = self._replaced or bool(line.get("replaced"))
+            call = self._callbacks[kind]
+            if call is not None:
+                call(text)
+        elif kind == "result":
+            self._take_result(line)
+        elif kind == "error":
+            self._error = CodeError(*(str(line.get(key, "")) for key in ("name", "value", "traceback")))
+        elif kind == "end_of_execution":
+            self._end = line
+
+    def _take_result(self, line: Mapping[str, Any]) -> None:
+        formats = {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in line.items()
+            if key not in _NOT_FORMATS and value is not None
+        }
+        size = sum(map(len, formats.values()))
+        if len(self._results) >= RESULTS_KEPT or self._results_bytes + size > RESULTS_KEPT_BYTES:
+            self._left_out += 1
+            return
+        self._results_bytes += size
+        self._results.append(CodeResult(formats, bool(line.get("is_main_result"))))
+
+    def result(self, interrupted_by: str | None = None) -> Execution:
+        """How it ended; `interrupted_by` where no end was sent."""
+        end: Mapping[str, Any] = self._end or {}
+        if self._end is None:
+            stop_reason = interrupted_by or "sandbox_lost"
+            exit_code = KILLED_EXIT_CODE if stop_reason == "timeout" else UNKNOWN_EXIT_CODE
+        else:
+            stop_reason = str(end.get("stop_reason") or ("timeout" if end.get("timed_out") else "exit"))
+            exit_code = int(end.get("exit_code", 1 if self._error is not None else 0))
+        return Execution(
+            exit_code=exit_code,
+            stop_reason=stop_reason,
+            stdout_captured=self._captures["stdout"].result(),
+            stderr_captured=self._captures["stderr"].result(),
+            results=tuple(self._results),
+            error=self._error,
+            state_kept=bool(end.get("state_kept", False)),
+            output_files=tuple(
+                OutputFile(str(file["name"]), str(file["path"]), int(file["size"]))
+                for file in end.get("output_files", ())
+            ),
+            results_left_out=self._left_out,
+            text_replaced=self._replaced or bool(end.get("replaced")),
+        )
+
+
+async def execute_code(
+    link: SandboxLink,
+    code: str,
+    language: str = "python",
+    *,
+    timeout: int = DEFAULT_TIMEOUT_S,
+    envs: Mapping[str, str] | None = None,
+    on_stdout: OutputCallback | None = None,
+    on_stderr: OutputCallback | None = None,
+) -> Execution:
+    """Run code in the default context of its language. A timeout or a lost sandbox is data: `stop_reason` tells.
+
+    Raises:
+        UnsupportedLanguage, InterpreterFailed: nothing ran.
+        SandboxLost, SandboxExpired: the sandbox is gone, and nothing ran.
+    """
+    reader = ExecutionReader(on_stdout, on_stderr)
+    message: dict[str, Any] = {"code": code, "language": language, "timeout_ms": timeout * 1000}
+    if envs:
+        message["env_vars"] = dict(envs)
+    # Leaving the block below cuts the stream; the agent then interrupts the code, and kills it 2 s later.
+    headers = {"e2b-sandbox-port": "49999", "cloche-kill-on-disconnect": "1"}
+    try:
+        async with aclosing(AgentChannel(link).stream("/execute", message, headers=headers)) as lines:
+            async for line in lines:
+                reader.take(line)
+    except CommandTimeout:
+        return reader.result("timeout")
+    except (SandboxLost, SandboxExpired):
+        if not reader.begun:
+            raise
+        return reader.result("sandbox_lost")
+    return reader.result()
+
+
+async def run_code(
+    link: SandboxLink,
+    code: str,
+    language: str = "python",
+    *,
+    timeout: int = DEFAULT_TIMEOUT_S,
+    envs: Mapping[str, str] | None = None,
+    on_stdout: OutputCallback | None = None,
+    on_stderr: OutputCallback | None = None,
+) -> Execution:
+    """As `execute_code`, but a timeout or a lost sandbox is raised."""
+    execution = await execute_code(
+        link, code, language, timeout=timeout, envs=envs, on_stdout=on_stdout, on_stderr=on_stderr
+    )
+    raise_for_end(execution)
+    return execution

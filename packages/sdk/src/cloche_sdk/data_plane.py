@@ -1,0 +1,132 @@
+"""The one data plane: messages to a sandbox's agent, for cloud, local and docker alike.
+
+`AgentChannel` carries the generated `AgentClient`. What goes wrong comes out as catalogue
+errors: the agent's own by the code that it sends, silence by asking the provider.
+
+Source: decision D24; agent-protocol, parts 2 and 3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from cloche_contract.errors import (
+    AuthenticationFailed,
+    ClocheError,
+    CommandTimeout,
+    FileTooLarge,
+    ProviderFailed,
+    ProviderUnavailable,
+    from_code,
+)
+from cloche_contract.wire import connect, ndjson
+
+from .link import SandboxLink
+from .silence import AgentRefusal, AgentUnreachable
+
+if TYPE_CHECKING:
+    from ._http import Reply
+
+__all__ = ["AgentChannel"]
+
+_UNARY = {"content-type": "application/json", "connect-protocol-version": "1"}
+_STREAM = {"content-type": connect.STREAM_CONTENT_TYPE, "connect-protocol-version": "1"}
+_LINES = {"content-type": "application/json"}
+LINE_PATHS = frozenset({"/execute"})
+LAST_LINE = "end_of_execution"
+
+
+class AgentChannel:
+    """The transport of the generated client, over the link of one sandbox."""
+
+    def __init__(self, link: SandboxLink) -> None:
+        self._link = link
+
+    async def unary(self, path: str, message: Mapping[str, Any], *, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        """Send one message and return the one that answers it."""
+        content = json.dumps(message).encode()
+        async with self.send("POST", path, content=content, headers={**_UNARY, **headers}) as reply:
+            body = await reply.read(connect.MESSAGE_LIMIT_BYTES)
+        return _object(body)
+
+    async def stream(
+        self, path: str, message: Mapping[str, Any], *, headers: Mapping[str, str]
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Send one message and yield those that answer it, as they come."""
+        wait_s = self._link.patience_s + _asked_s(message, headers)
+        lines = path in LINE_PATHS
+        content = json.dumps(message).encode() if lines else connect.encode_message(message)
+        all_headers = {**(_LINES if lines else _STREAM), **headers}
+        decoder = ndjson.LineDecoder() if lines else connect.StreamDecoder()
+        ended = False
+        async with self.send("POST", path, content=content, headers=all_headers, wait_s=wait_s) as reply:
+            async for chunk in reply.chunks():
+                for found in decoder.feed(chunk):
+                    if not lines and "error" in found and "event" not in found:
+                        raise _translated(found["error"], None)
+                    ended = found.get("type") == LAST_LINE
+                    yield found
+            if not (ended if isinstance(decoder, ndjson.LineDecoder) else decoder.finished):
+                raise AgentUnreachable
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait_s: float | None = None,
+    ) -> AsyncGenerator[Reply, None]:
+        """Send a request; what goes wrong becomes a catalogue error."""
+        try:
+            http, renewal = await self._link.enter()
+            sent = {**renewal, **headers} if headers else renewal
+            wait_s = self._link.patience_s if wait_s is None else wait_s
+            async with http.request(method, path, content=content, headers=sent, read_timeout_s=wait_s) as reply:
+                yield reply
+        except AgentRefusal as refusal:
+            raise _translated(refusal.body, refusal.http_status) from refusal
+        except AgentUnreachable as silence:
+            raise await self._link.explain(silence) from silence
+        except connect.FramingError as error:
+            raise ProviderFailed from error
+
+
+def _asked_s(message: Mapping[str, Any], headers: Mapping[str, str]) -> float:
+    """How long the caller lets the work take: the connection must not give up before."""
+    asked = headers.get("connect-timeout-ms") or message.get("timeout_ms") or 0
+    return float(asked) / 1000
+
+
+def _object(body: bytes | None) -> Mapping[str, Any]:
+    try:
+        value: object = json.loads(body or b"null")
+    except ValueError as error:
+        raise ProviderFailed from error
+    if not isinstance(value, dict):
+        raise ProviderFailed
+    return cast("Mapping[str, Any]", value)
+
+
+def _translated(body: Mapping[str, Any], http_status: int | None) -> ClocheError:
+    """The catalogue error for what an agent answered; its text is never taken over."""
+    cloche = connect.catalogue_error(body)
+    if cloche is not None:
+        error = from_code(str(cloche.get("code")), cloche)
+        if error is not None:
+            return error
+    code = body.get("code")
+    if code == "deadline_exceeded":
+        return CommandTimeout()
+    if http_status == 401 or code == "unauthenticated":
+        return AuthenticationFailed()
+    if http_status == 413:
+        return FileTooLarge()
+    if http_status == 502 or code == "unavailable":
+        return ProviderUnavailable()
+    return ProviderFailed(http_status=http_status)

@@ -1,0 +1,173 @@
+"""Files of a sandbox."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+from urllib.parse import quote
+
+from cloche_contract.errors import FileExists, FileNotFound, FileTooLarge, InvalidArgument, NotText, ProviderFailed
+
+from .data_plane import AgentChannel
+from .link import SandboxLink
+from .results import FileEntry, FileListing, WriteResult
+
+__all__ = ["AsyncFiles"]
+
+READ_LIMIT_BYTES = 67_108_864
+LIST_LIMIT = 100_000
+REPLY_LIMIT_BYTES = 1_048_576
+
+_SERVICE = "/filesystem.Filesystem/"
+_BYTES = {"content-type": "application/octet-stream"}
+_IDENTITY = {"accept-encoding": "identity"}
+_TYPES: Mapping[str, Literal["file", "directory", "symlink"]] = {
+    "FILE_TYPE_FILE": "file",
+    "FILE_TYPE_DIRECTORY": "directory",
+    "FILE_TYPE_SYMLINK": "symlink",
+}
+
+
+class AsyncFiles:
+    """Reads and writes the files of one sandbox. Paths are absolute, or relative to the user's home."""
+
+    def __init__(self, link: SandboxLink) -> None:
+        self._channel = AgentChannel(link)
+
+    async def read(self, path: str, *, encoding: str = "utf-8", max_bytes: int = READ_LIMIT_BYTES) -> str:
+        """Read a file as text.
+
+        Raises:
+            NotText: it is not text in that encoding.
+            FileNotFound, FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be read.
+            FileTooLarge: it has more than `max_bytes`.
+        """
+        data = await self.read_bytes(path, max_bytes=max_bytes)
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            raise NotText from None
+        except LookupError:
+            raise InvalidArgument(field="encoding", rule="enum") from None
+
+    async def read_bytes(self, path: str, *, max_bytes: int = READ_LIMIT_BYTES) -> bytes:
+        """Read a file as bytes. A file that is too large is refused before it is read.
+
+        Raises:
+            FileNotFound, FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be read.
+            FileTooLarge: it has more than `max_bytes`.
+        """
+        async with self._channel.send("GET", f"/files?path={_quoted(path)}", headers=_IDENTITY) as reply:
+            size = reply.headers.get("content-length", "")
+            if size.isdigit() and int(size) > max_bytes:
+                raise FileTooLarge(size=int(size), limit=max_bytes)
+            data = await reply.read(max_bytes)
+        if data is None:
+            raise FileTooLarge(limit=max_bytes)
+        return data
+
+    async def write(self, path: str, data: str | bytes, *, mode: str | None = None) -> WriteResult:
+        """Create or replace a file, whole or not at all.
+
+        Args:
+            data: text, written as UTF-8, or bytes.
+            mode: octal permission bits such as `755`; an existing file keeps its own when left out.
+
+        Raises:
+            FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be written.
+            DiskFull, FileTooLarge: there is no room.
+        """
+        content = _encoded(data) if isinstance(data, str) else data
+        query = f"/files?path={_quoted(path)}" + (f"&mode={quote(mode, safe='')}" if mode is not None else "")
+        async with self._channel.send("POST", query, content=content, headers=_BYTES) as reply:
+            body = await reply.read(REPLY_LIMIT_BYTES)
+        written = _first(body)
+        return WriteResult(path=str(written.get("path", path)), size=int(written.get("size", len(content))))
+
+    async def list(self, path: str = "/", *, limit: int = LIST_LIMIT) -> FileListing:
+        """The entries of a directory, sorted by name; at most `limit` of them, and how many there are.
+
+        Raises:
+            FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be listed.
+        """
+        answer = await self._call("ListDir", {"path": path, "depth": 1, "limit": limit})
+        entries = [_entry(found) for found in answer.get("entries", ())]
+        entries.sort(key=lambda entry: entry.name)
+        return FileListing(tuple(entries[:limit]), max(int(answer.get("total", 0)), len(entries)))
+
+    async def get_info(self, path: str) -> FileEntry:
+        """Describe one path.
+
+        Raises:
+            FileNotFound, FilePermissionDenied: it cannot be told.
+        """
+        return _entry((await self._call("Stat", {"path": path}))["entry"])
+
+    async def exists(self, path: str) -> bool:
+        """Whether there is anything at that path."""
+        try:
+            await self._call("Stat", {"path": path})
+        except FileNotFound:
+            return False
+        return True
+
+    async def make_dir(self, path: str) -> bool:
+        """Make a directory and its parents; False when it is there already."""
+        try:
+            await self._call("MakeDir", {"path": path})
+        except FileExists:
+            return False
+        return True
+
+    async def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all it holds; that there is none is no error."""
+        await self._call("Remove", {"path": path})
+
+    async def rename(self, source: str, destination: str) -> FileEntry:
+        """Move a file or directory.
+
+        Raises:
+            FileNotFound: there is no source.
+        """
+        return _entry((await self._call("Move", {"source": source, "destination": destination}))["entry"])
+
+    async def _call(self, method: str, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await self._channel.unary(_SERVICE + method, message, headers={})
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # A lone surrogate; the file must stay untouched rather than get something else.
+        raise InvalidArgument(field="content", rule="unicode") from None
+
+
+def _quoted(path: str) -> str:
+    try:
+        return quote(path, safe="/")
+    except UnicodeEncodeError:
+        raise InvalidArgument(field="path", rule="unicode") from None
+
+
+def _first(body: bytes | None) -> Mapping[str, Any]:
+    try:
+        value: object = json.loads(body or b"null")
+    except ValueError as error:
+        raise ProviderFailed from error
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    if not items or not isinstance(items[0], dict):
+        raise ProviderFailed
+    return cast("Mapping[str, Any]", items[0])
+
+
+def _entry(found: Mapping[str, Any]) -> FileEntry:
+    mode = found.get("mode")
+    return FileEntry(
+        name=str(found["name"]),
+        path=str(found["path"]),
+        type="symlink" if found.get("isSymlink") else _TYPES.get(str(found.get("type")), "other"),
+        size=int(found.get("size", 0)),
+        mode=None if mode is None else int(mode),
+    )

@@ -1,0 +1,203 @@
+"""The way to one sandbox: its provider, its agent, its lifetime, and why it went silent.
+
+Every use goes through `enter`, which also renews the lifetime where a policy is set. The
+renewal rides on the request where the agent takes it, else it is one call to the
+provider before the use.
+
+Source: decisions D15 to D18, D24; seed-001, rule 5.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import anyio
+from pydantic.experimental.missing_sentinel import MISSING
+
+from cloche_contract.errors import (
+    ClocheError,
+    NotFound,
+    ProviderTimeout,
+    ProviderUnavailable,
+    SandboxExpired,
+    SandboxLost,
+)
+from cloche_contract.lifecycle import SandboxRecord
+from cloche_contract.provider import ConnectRequest, GetRequest, KillRequest, SandboxProvider, SetTimeoutRequest
+
+from .providers import Doors, Reference
+from .silence import AgentRefusal, AgentUnreachable
+
+if TYPE_CHECKING:
+    from ._http import AgentHttp
+
+__all__ = ["SandboxLink"]
+
+logger = logging.getLogger(__name__)
+
+_NO_HEADERS: Mapping[str, str] = {}
+_ENDED = frozenset({"stopping", "stopped", "error"})
+
+
+class SandboxLink:
+    """Owns the connection to one sandbox and knows its provider."""
+
+    def __init__(self, reference: Reference, provider: SandboxProvider, record: SandboxRecord, doors: Doors) -> None:
+        self.reference = reference
+        self.provider = provider
+        self.record = record
+        self.ended = False
+        self._doors = doors
+        self._lifetime_s: int | None = None
+        self._renew_headers: Mapping[str, str] = {}
+        self._http: AgentHttp | None = None
+        self._connecting = anyio.Lock()
+        # Serialises what changes the lifetime: a renewal that is still on its way must not
+        # land after, and undo, a timeout that was set later.
+        self._lifetime_lock = anyio.Lock()
+        self._deadline = _parse_time(record.end_at)
+        self.patience_s = float(doors.settings.integer("http_timeout"))
+
+    @property
+    def lifetime_s(self) -> int | None:
+        """How long each use lets the sandbox live from then on; None renews nothing."""
+        return self._lifetime_s
+
+    @lifetime_s.setter
+    def lifetime_s(self, seconds: int | None) -> None:
+        self._lifetime_s = seconds
+        self._renew_headers = {} if seconds is None else {"cloche-renew": str(seconds)}
+
+    async def enter(self) -> tuple[AgentHttp, Mapping[str, str]]:
+        """The agent's connection, and the headers that renew the lifetime with this request.
+
+        Raises:
+            SandboxExpired, SandboxLost, SandboxNotFound: it is gone.
+            ProviderUnavailable, ProviderTimeout: it cannot be told.
+        """
+        http = self._http or await self._connect()
+        if self._lifetime_s is None or not self._renews_on_request:
+            return http, _NO_HEADERS
+        self._note_lifetime(self._lifetime_s)
+        return http, self._renew_headers
+
+    async def renew_before_use(self) -> None:
+        """Renew by a call to the provider, where the renewal cannot ride on the request.
+
+        Raises:
+            SandboxExpired, SandboxLost: it is gone.
+        """
+        seconds = self._lifetime_s
+        if seconds is None or self._renews_on_request:
+            return
+        try:
+            await self.set_timeout(seconds)
+        except NotFound:
+            raise self.gone() from None
+        except ClocheError as error:
+            # Best effort: the sandbox may well live long enough for this use.
+            logger.warning("renew failed", extra={"error": error.code})
+
+    async def renew(self) -> None:
+        """Renew now, between requests: a long command is a use as long as it runs."""
+        if not self._renews_on_request:
+            await self.renew_before_use()
+            return
+        http, headers = await self.enter()
+        async with http.request("GET", "/health", headers=headers):
+            return
+
+    async def refresh(self) -> SandboxRecord:
+        """Ask the provider for current metadata. Never connects, never renews."""
+        record = await self.provider.get(GetRequest(sandbox_id=self.reference.sandbox_id))
+        self._deadline = _parse_time(record.end_at)
+        return record
+
+    async def set_timeout(self, seconds: int) -> None:
+        """Set the lifetime from now, by exactly one provider call."""
+        async with self._lifetime_lock:
+            await self.provider.set_timeout(SetTimeoutRequest(sandbox_id=self.reference.sandbox_id, timeout=seconds))
+            self._note_lifetime(seconds)
+
+    async def kill(self) -> None:
+        """Destroy the sandbox."""
+        await self.provider.kill(KillRequest(sandbox_id=self.reference.sandbox_id))
+
+    async def kill_quietly(self) -> None:
+        """Destroy the sandbox; that it is gone already is no error."""
+        try:
+            await self.kill()
+        except NotFound:
+            return
+
+    async def is_running(self) -> bool:
+        """Whether the agent answers its health check."""
+        try:
+            http = self._http or await self._connect()
+            async with http.request("GET", "/health"):
+                return True
+        except (AgentRefusal, AgentUnreachable, NotFound):
+            return False
+
+    async def explain(self, silence: AgentUnreachable) -> ClocheError:
+        """Why the agent does not answer: ask the provider, and return the error to raise."""
+        try:
+            record = await self.provider.get(GetRequest(sandbox_id=self.reference.sandbox_id))
+        except NotFound:
+            return self.gone()
+        except ClocheError as error:
+            logger.warning("sandbox state unknown", extra={"error": error.code})
+            return ProviderTimeout() if silence.slow else ProviderUnavailable()
+        if record.status in _ENDED:
+            return self.gone()
+        return ProviderTimeout() if silence.slow else ProviderUnavailable()
+
+    async def aclose(self) -> None:
+        """Close the connections. The sandbox lives on."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+
+    async def _connect(self) -> AgentHttp:
+        async with self._connecting:
+            if self._http is not None:
+                return self._http
+            if self.record.agent is None:
+                self.record = await self.provider.connect(ConnectRequest(sandbox_id=self.reference.sandbox_id))
+            agent = self.record.agent
+            if agent is None:
+                raise ProviderUnavailable
+            from ._http import AgentHttp
+
+            routing = {} if agent.headers is MISSING else agent.headers
+            headers = {**routing, "user-agent": "cloche", "x-access-token": agent.access_token.get_secret_value()}
+            self._http = AgentHttp(socket_path=agent.socket_path, base_url=agent.base_url, headers=headers)
+            return self._http
+
+    @property
+    def _renews_on_request(self) -> bool:
+        agent = self.record.agent
+        return agent is not None and agent.renew_on_request
+
+    def _note_lifetime(self, seconds: int) -> None:
+        self._deadline = self._doors.clock.now() + timedelta(seconds=seconds)
+
+    def gone(self) -> ClocheError:
+        """Note that the sandbox is gone, and say how."""
+        self.ended = True
+        over = self._deadline is not None and self._doors.clock.now() >= self._deadline
+        return SandboxExpired() if over else SandboxLost()
+
+
+def _parse_time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        # Python 3.10 does not read the "Z" that platforms write.
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None

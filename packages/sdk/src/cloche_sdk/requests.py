@@ -1,0 +1,37 @@
+"""Requests to providers, built from plain arguments and checked before anything is asked."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from cloche_contract.errors import InvalidArgument
+
+__all__ = ["build"]
+
+Request = TypeVar("Request", bound=BaseModel)
+
+# pydantic's names for a broken rule, as JSON Schema calls them.
+_RULES = {
+    "greater_than_equal": "minimum",
+    "less_than_equal": "maximum",
+    "string_too_short": "minLength",
+    "string_too_long": "maxLength",
+    "string_pattern_mismatch": "pattern",
+    "literal_error": "enum",
+}
+
+
+def build(model: type[Request], **values: object) -> Request:
+    """A request of the given values; None means that a value was not given.
+
+    Raises:
+        InvalidArgument: names the argument and the rule, never the value.
+    """
+    try:
+        return model.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "arguments"
+        raise InvalidArgument(field=name, rule=_RULES.get(first["type"], "type")) from None

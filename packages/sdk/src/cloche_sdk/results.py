@@ -1,0 +1,155 @@
+"""What SDK calls give back: plain, frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .output import CapturedText
+
+__all__ = [
+    "CodeError",
+    "CodeResult",
+    "CommandResult",
+    "Execution",
+    "FileEntry",
+    "FileListing",
+    "OutputFile",
+    "ProcessInfo",
+    "WriteResult",
+]
+
+_EMPTY = CapturedText("", "", 0, 0)
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """How a command ended and what it wrote.
+
+    `exit_code` is the status of the process, 128 plus the signal when a signal ended it.
+    `stop_reason` says why it ended: `exit`, or the limit, timeout or loss that ended it.
+    """
+
+    exit_code: int
+    stop_reason: str = "exit"
+    stdout_captured: CapturedText = field(default=_EMPTY, repr=False)
+    stderr_captured: CapturedText = field(default=_EMPTY, repr=False)
+
+    @property
+    def stdout(self) -> str:
+        return self.stdout_captured.text
+
+    @property
+    def stderr(self) -> str:
+        return self.stderr_captured.text
+
+    @property
+    def timed_out(self) -> bool:
+        return self.stop_reason == "timeout"
+
+    @property
+    def truncated(self) -> bool:
+        """Whether output was left out of `stdout` or `stderr`."""
+        return self.stdout_captured.truncated or self.stderr_captured.truncated
+
+    @property
+    def replaced(self) -> bool:
+        """Whether bytes that are not UTF-8 were replaced by U+FFFD."""
+        return self.stdout_captured.replaced or self.stderr_captured.replaced
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file that code left behind in its working directory."""
+
+    name: str
+    path: str
+    size: int
+
+
+@dataclass(frozen=True)
+class CodeError:
+    """The exception that ended the code, as the language reports it."""
+
+    name: str
+    value: str
+    traceback: str
+
+
+@dataclass(frozen=True)
+class CodeResult:
+    """One display of the code: the same thing in one or more media types.
+
+    `formats` maps names such as `text`, `html`, `png` or `json` to their data; binary
+    formats are Base64 text.
+    """
+
+    formats: Mapping[str, str]
+    is_main_result: bool = False
+
+    @property
+    def text(self) -> str | None:
+        return self.formats.get("text")
+
+
+@dataclass(frozen=True)
+class Execution(CommandResult):
+    """What `run_code` gives back: the streams, the displays and the state of the interpreter."""
+
+    results: tuple[CodeResult, ...] = ()
+    error: CodeError | None = None
+    state_kept: bool = False
+    output_files: tuple[OutputFile, ...] = ()
+    results_left_out: int = 0
+    text_replaced: bool = False
+
+    @property
+    def text(self) -> str | None:
+        """The text of the last expression, as an interactive session would show it."""
+        return next((result.text for result in self.results if result.is_main_result), None)
+
+    @property
+    def replaced(self) -> bool:
+        return self.text_replaced or super().replaced
+
+
+@dataclass(frozen=True)
+class ProcessInfo:
+    """A process that the agent started and that still runs."""
+
+    pid: int
+    command: str
+    args: tuple[str, ...] = ()
+    tag: str | None = None
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One entry of a directory; `type` is file, directory, symlink or other."""
+
+    name: str
+    path: str
+    type: Literal["file", "directory", "symlink", "other"]
+    size: int
+    mode: int | None = None
+
+
+@dataclass(frozen=True)
+class FileListing:
+    """The entries of a directory, and how many there are in all."""
+
+    entries: tuple[FileEntry, ...]
+    total: int
+
+    @property
+    def truncated(self) -> bool:
+        return self.total > len(self.entries)
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """Where a file now is, and its size in bytes."""
+
+    path: str
+    size: int

@@ -1,0 +1,434 @@
+"""`AsyncSandbox`: one sandbox, from any provider.
+
+The synchronous `Sandbox` is generated from this module; keep public signatures simple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+
+from cloche_contract.lifecycle import SandboxMetadata, SandboxRecord, SandboxStatus, disclose
+from cloche_contract.provider import (
+    ConnectRequest,
+    CreateRequest,
+    GetRequest,
+    KillRequest,
+    ListRequest,
+    SandboxProvider,
+    SetTimeoutRequest,
+)
+
+from .code import OutputCallback, run_code
+from .commands import AsyncCommands
+from .files import AsyncFiles
+from .link import SandboxLink
+from .providers import Doors, ProviderPool, Reference
+from .requests import build
+from .results import Execution
+
+__all__ = ["AsyncSandbox"]
+
+_T = TypeVar("_T")
+
+DEFAULT_TEMPLATE = "base"
+CLOSE_BOUND_S = 5.0
+
+
+class AsyncSandbox:
+    """An isolated machine: run commands and code in it, and work on its files.
+
+    Make one with `create`, reach an existing one with `connect`. `close` lets go of it and
+    leaves it running; `kill` destroys it. As a context manager it destroys what `create`
+    made and lets go of what `connect` reached.
+    """
+
+    def __init__(self, link: SandboxLink, pool: ProviderPool, *, owns_pool: bool, made_here: bool) -> None:
+        self._link = link
+        self._pool = pool
+        self._owns_pool = owns_pool
+        self._made_here = made_here
+        self.commands = AsyncCommands(link)
+        self.files = AsyncFiles(link)
+
+    @classmethod
+    async def create(
+        cls,
+        template: str | None = None,
+        *,
+        timeout: int = 300,
+        envs: Mapping[str, str] | None = None,
+        region: str | None = None,
+        cpu: int | None = None,
+        memory: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> AsyncSandbox:
+        """Make a sandbox.
+
+        Args:
+            template: what it starts with; ABX_DEFAULT_TEMPLATE or `base` when left out.
+            timeout: its lifetime from now, 1 to 86400 seconds.
+            envs: environment variables of everything that runs in it.
+            region, cpu, memory: left out, the provider decides; memory is in MB.
+            metadata: labels that the provider keeps.
+            idempotency_key: the same key with the same arguments gives the same sandbox.
+            provider, api_key, base_url: instead of what is configured.
+            sandbox_domain: accepted for compatibility, not used.
+
+        Raises:
+            TemplateNotFound, QuotaExceeded, UnsupportedLimit, BackendUnavailable: none was made.
+            ProviderUnavailable, ProviderTimeout, ProviderFailed: the platform failed.
+
+        Source: seed-001, create_sandbox; decisions D20, D22, D23.
+        """
+        chosen = (doors or Doors()).override(sandbox_api_key=api_key, sandbox_base_url=base_url)
+        request = build(
+            CreateRequest,
+            template=template or chosen.settings.text("default_template") or DEFAULT_TEMPLATE,
+            timeout=timeout,
+            envs=envs,
+            region=region,
+            cpu=cpu,
+            memory=memory,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+        )
+        pool = ProviderPool(chosen)
+        try:
+            return await cls.create_in(pool, request, provider, owns_pool=True)
+        except BaseException:
+            await _close(pool)
+            raise
+
+    @classmethod
+    async def create_in(
+        cls, pool: ProviderPool, request: CreateRequest, provider: str | None = None, *, owns_pool: bool = False
+    ) -> AsyncSandbox:
+        """Make a sandbox with providers that are already open."""
+        name = pool.doors.provider(provider)
+        opened = await pool.get(name)
+        record = await opened.create(request)
+        return cls._of(pool, Reference(name, record.sandbox_id), opened, record, owns_pool=owns_pool, made_here=True)
+
+    @classmethod
+    async def connect(
+        cls,
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> AsyncSandbox:
+        """Reach a running sandbox by its id, plain or as `provider:id`.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+        """
+        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
+        try:
+            return await cls.connect_in(pool, pool.doors.reference(sandbox_id, provider), owns_pool=True)
+        except BaseException:
+            await _close(pool)
+            raise
+
+    @classmethod
+    async def connect_in(cls, pool: ProviderPool, reference: Reference, *, owns_pool: bool = False) -> AsyncSandbox:
+        """Reach a sandbox with providers that are already open."""
+        opened = await pool.get(reference.provider)
+        record = await opened.connect(build(ConnectRequest, sandbox_id=reference.sandbox_id))
+        return cls._of(pool, reference, opened, record, owns_pool=owns_pool, made_here=False)
+
+    @classmethod
+    def _of(
+        cls,
+        pool: ProviderPool,
+        reference: Reference,
+        provider: SandboxProvider,
+        record: SandboxRecord,
+        *,
+        owns_pool: bool,
+        made_here: bool,
+    ) -> AsyncSandbox:
+        link = SandboxLink(reference, provider, record, pool.doors)
+        return cls(link, pool, owns_pool=owns_pool, made_here=made_here)
+
+    @staticmethod
+    async def list(
+        status: SandboxStatus | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> tuple[SandboxMetadata, ...]:
+        """One page of the sandboxes that this account can see, newest first.
+
+        Source: seed-000, "Discover and inspect".
+        """
+        pool = ProviderPool(_with_overrides(doors, None, api_key, base_url))
+        request = build(ListRequest, status=status, limit=limit, offset=offset, region=region)
+        try:
+            opened = await pool.get(pool.doors.provider(provider))
+            return tuple(disclose(record) for record in (await opened.list(request)).sandboxes)
+        finally:
+            await _close(pool)
+
+    @staticmethod
+    async def get_info_by_id(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> SandboxMetadata:
+        """Current metadata of a sandbox, by its id, without connecting to it or resuming it.
+
+        Args:
+            sandbox_domain: accepted for compatibility and intentionally unused: only the
+                provider's own address is used, and no client of the sandbox is made.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+
+        Source: seed-000, "Implementation and verification".
+        """
+        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
+        try:
+            reference = pool.doors.reference(sandbox_id, provider)
+            opened = await pool.get(reference.provider)
+            return disclose(await opened.get(build(GetRequest, sandbox_id=reference.sandbox_id)))
+        finally:
+            await _close(pool)
+
+    @staticmethod
+    async def set_timeout_by_id(
+        sandbox_id: str,
+        timeout: int,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """Let a sandbox live for `timeout` seconds from now, by its id, without connecting to it.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+
+        Source: seed-000, "Create and extend".
+        """
+        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
+        try:
+            reference = pool.doors.reference(sandbox_id, provider)
+            opened = await pool.get(reference.provider)
+            await opened.set_timeout(build(SetTimeoutRequest, sandbox_id=reference.sandbox_id, timeout=timeout))
+        finally:
+            await _close(pool)
+
+    @staticmethod
+    async def kill_by_id(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """Destroy a sandbox by its id, without connecting to it.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+        """
+        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
+        try:
+            reference = pool.doors.reference(sandbox_id, provider)
+            opened = await pool.get(reference.provider)
+            await opened.kill(build(KillRequest, sandbox_id=reference.sandbox_id))
+        finally:
+            await _close(pool)
+
+    @staticmethod
+    def get_info_by_id_sync(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> SandboxMetadata:
+        """`get_info_by_id` for callers without an event loop."""
+        overrides = _Overrides(region, provider, api_key, base_url, doors)
+        return _run_sync(AsyncSandbox.get_info_by_id, overrides, sandbox_id)
+
+    @staticmethod
+    def set_timeout_by_id_sync(
+        sandbox_id: str,
+        timeout: int,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """`set_timeout_by_id` for callers without an event loop."""
+        overrides = _Overrides(region, provider, api_key, base_url, doors)
+        _run_sync(AsyncSandbox.set_timeout_by_id, overrides, sandbox_id, timeout)
+
+    @staticmethod
+    def kill_by_id_sync(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """`kill_by_id` for callers without an event loop."""
+        overrides = _Overrides(region, provider, api_key, base_url, doors)
+        _run_sync(AsyncSandbox.kill_by_id, overrides, sandbox_id)
+
+    @property
+    def sandbox_id(self) -> str:
+        """Its id, without the provider."""
+        return self._link.reference.sandbox_id
+
+    @property
+    def provider(self) -> str:
+        """The id of its provider."""
+        return self._link.reference.provider
+
+    @property
+    def info(self) -> SandboxMetadata:
+        """Its metadata as of the last create, connect or `refresh_info`."""
+        return disclose(self._link.record)
+
+    @property
+    def url(self) -> str:
+        """Its address, without a token; `provider:id` where it has none."""
+        return self._link.record.url or str(self._link.reference)
+
+    @property
+    def link(self) -> SandboxLink:
+        """Its connection, for sessions and tools."""
+        return self._link
+
+    async def run_code(
+        self,
+        code: str,
+        language: str = "python",
+        *,
+        timeout: int = 30,
+        envs: Mapping[str, str] | None = None,
+        on_stdout: OutputCallback | None = None,
+        on_stderr: OutputCallback | None = None,
+    ) -> Execution:
+        """Run code; Python keeps its variables from call to call.
+
+        Args:
+            language: python, javascript, typescript, shell or r.
+            timeout: seconds until the code is interrupted, and 2 s later killed.
+            on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
+
+        Raises:
+            CommandTimeout: it took too long; `result` holds what there is.
+            UnsupportedLanguage: the template cannot run it.
+            SandboxLost, SandboxExpired: the sandbox is gone.
+        """
+        return await run_code(
+            self._link, code, language, timeout=timeout, envs=envs, on_stdout=on_stdout, on_stderr=on_stderr
+        )
+
+    async def set_timeout(self, timeout: int) -> None:
+        """Let the sandbox live for `timeout` seconds from now."""
+        await self._link.set_timeout(timeout)
+
+    async def refresh_info(self) -> SandboxMetadata:
+        """Ask for current metadata; neither connects nor renews."""
+        self._link.record = await self._link.refresh()
+        return self.info
+
+    async def is_running(self) -> bool:
+        """Whether the sandbox answers."""
+        return await self._link.is_running()
+
+    async def kill(self) -> None:
+        """Destroy the sandbox and everything in it.
+
+        Raises:
+            SandboxNotFound: it was already gone.
+        """
+        await self._link.kill()
+
+    async def close(self) -> None:
+        """Let go of the sandbox; it lives on until its lifetime is over."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_BOUND_S):
+            await self._link.aclose()
+            if self._owns_pool:
+                await self._pool.aclose()
+
+    async def __aenter__(self) -> AsyncSandbox:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if self._made_here:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_BOUND_S):
+                    await self._link.kill_quietly()
+        finally:
+            await self.close()
+
+
+class _Overrides(NamedTuple):
+    region: str | None
+    provider: str | None
+    api_key: str | None
+    base_url: str | None
+    doors: Doors | None
+
+
+def _run_sync(call: Callable[..., Awaitable[_T]], overrides: _Overrides, *args: object) -> _T:
+    # A portal of its own: this also works in a thread whose event loop is running.
+    with start_blocking_portal() as portal:
+        return portal.call(partial(call, *args, **overrides._asdict()))
+
+
+def _with_overrides(doors: Doors | None, region: str | None, api_key: str | None, base_url: str | None) -> Doors:
+    return (doors or Doors()).override(sandbox_api_key=api_key, sandbox_base_url=base_url, region=region)
+
+
+async def _close(pool: ProviderPool) -> None:
+    with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_BOUND_S):
+        await pool.aclose()

@@ -1,0 +1,113 @@
+"""What a tool result shows of an execution: bounded, typed, and honest about what is missing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cloche_contract.common import CodeError, OutputFile, ResultItem
+from cloche_contract.kernel.toolset import ToolCall
+
+from .results import CommandResult, Execution
+
+__all__ = ["shown_command", "shown_execution"]
+
+RESULT_TEXT_CHARS = 30_000
+ERROR_CHARS = 10_000
+RESULTS_SHOWN = 1_000
+FILES_SHOWN = 1_000
+
+_IMAGES = {"png": "image/png", "jpeg": "image/jpeg"}
+_BINARY = frozenset({*_IMAGES, "pdf"})
+_TEXTUAL = ("text", "markdown", "json", "latex", "html", "svg", "javascript", "data", "chart")
+# One static sentence each: a note never names a tool that may not be enabled.
+_CUT = "Output was cut in the middle: write it to a file in the sandbox and read parts of it."
+_TIMED_OUT = "It was stopped at its timeout; the output so far is kept."
+_STATE_LOST = "The interpreter was restarted: its variables are gone."
+_SANDBOX_LOST = "The sandbox ended while this ran: its files and state are gone."
+_RESULTS_CUT = "Some displayed results were left out."
+
+
+def shown_command(result: CommandResult) -> dict[str, Any]:
+    """The keys that `run_command` and `run_code` share."""
+    stdout = result.stdout_captured.clipped()
+    stderr = result.stderr_captured.clipped()
+    truncated = stdout.truncated or stderr.truncated
+    shown: dict[str, Any] = {
+        "stdout": stdout.text,
+        "stderr": stderr.text,
+        "exit_code": result.exit_code,
+        "stop_reason": result.stop_reason,
+        "timed_out": result.timed_out,
+        "truncated": truncated,
+        "stdout_bytes": stdout.total_bytes,
+        "stderr_bytes": stderr.total_bytes,
+        "replaced": result.replaced,
+    }
+    notes = [*_notes(result, truncated)]
+    if notes:
+        shown["note"] = " ".join(notes)
+    return shown
+
+
+def shown_execution(execution: Execution, call: ToolCall) -> dict[str, Any]:
+    """The keys of `run_code`; images are attached to the call."""
+    shown = shown_command(execution)
+    shown["output_files"] = [
+        OutputFile(name=file.name, path=file.path, size=file.size) for file in execution.output_files[:FILES_SHOWN]
+    ]
+    shown["results"] = [*_items(execution, call)][:RESULTS_SHOWN]
+    shown["state_kept"] = execution.state_kept
+    if execution.error is not None:
+        error = execution.error
+        shown["error"] = CodeError(name=error.name, value=_cut(error.value), traceback=_cut(error.traceback))
+    return shown
+
+
+def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
+    if truncated:
+        yield _CUT
+    if result.timed_out:
+        yield _TIMED_OUT
+    if result.stop_reason == "sandbox_lost":
+        yield _SANDBOX_LOST
+    elif isinstance(result, Execution):
+        if result.results_left_out:
+            yield _RESULTS_CUT
+        if result.stop_reason != "exit" and not result.state_kept:
+            yield _STATE_LOST
+
+
+def _items(execution: Execution, call: ToolCall) -> Iterator[ResultItem]:
+    room = RESULT_TEXT_CHARS
+    for result in execution.results:
+        for kind in _TEXTUAL:
+            text = result.formats.get(kind)
+            if text is None:
+                continue
+            shown = text[:room]
+            room -= len(shown)
+            found: dict[str, Any] = {"type": kind, "size": len(text.encode("utf-8", "replace"))}
+            yield ResultItem(**found, text=shown) if shown or not text else ResultItem(**found)
+        for kind in _BINARY & result.formats.keys():
+            yield _binary_item(kind, result.formats, call)
+
+
+def _binary_item(kind: str, formats: Mapping[str, str], call: ToolCall) -> ResultItem:
+    try:
+        data = base64.b64decode(formats[kind], validate=True)
+    except (binascii.Error, ValueError):
+        data = b""
+    found: dict[str, Any] = {"type": kind, "size": len(data)}
+    if kind in _IMAGES:
+        found["attached"] = bool(data) and call.attach_image(_IMAGES[kind], data)
+    return ResultItem(**found)
+
+
+def _cut(text: str) -> str:
+    half = ERROR_CHARS // 2
+    if len(text) <= ERROR_CHARS:
+        return text
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"

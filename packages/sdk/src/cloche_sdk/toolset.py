@@ -1,0 +1,188 @@
+"""The sandbox tools, over a session. One handler per tool; the contract has checked the arguments.
+
+Entry point `cloche.toolsets`, name `sandbox`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeVar
+
+from pydantic.experimental.missing_sentinel import MISSING
+
+from cloche_contract.common import FileEntry
+from cloche_contract.errors import FileTooLarge, InvalidArgument, NotText
+from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
+from cloche_contract.provider import CreateRequest
+from cloche_contract.sandbox import (
+    CreateSandboxInput,
+    CreateSandboxOutput,
+    GetSandboxInput,
+    GetSandboxOutput,
+    KillSandboxInput,
+    KillSandboxOutput,
+    ListFilesInput,
+    ListFilesOutput,
+    ListSandboxesInput,
+    ListSandboxesOutput,
+    ReadFileInput,
+    ReadFileOutput,
+    RunCodeInput,
+    RunCodeOutput,
+    RunCommandInput,
+    RunCommandOutput,
+    SetSandboxTimeoutInput,
+    SetSandboxTimeoutOutput,
+    WriteFileInput,
+    WriteFileOutput,
+)
+
+from .code import execute_code
+from .config import load_settings
+from .providers import Doors
+from .session import SandboxSession
+from .shown import shown_command, shown_execution
+
+__all__ = ["SandboxToolSet", "open_toolset"]
+
+DEFAULT_TEMPLATE = "base"
+CONTENT_LIMIT_BYTES = 4_194_304
+ENTRIES_LIMIT = 1_000
+
+_T = TypeVar("_T")
+
+
+def open_toolset(options: ToolSetOptions) -> AbstractAsyncContextManager[ToolSession]:
+    """Open one session of the sandbox tools.
+
+    Imports what the first call needs and reads the settings, so it belongs into a worker thread.
+
+    Raises:
+        ConfigurationInvalid: a setting is wrong.
+    """
+    from . import _http as _http  # httpx takes long to import: do it here, not in the first call
+
+    settings = load_settings(options.environ or None).override(provider=options.provider)
+    doors = Doors(settings=settings, environ=options.environ, clock=options.clock, ids=options.ids)
+    template = options.template or settings.text("default_template") or DEFAULT_TEMPLATE
+    return _opened(doors, template)
+
+
+@asynccontextmanager
+async def _opened(doors: Doors, template: str) -> AsyncGenerator[SandboxToolSet, None]:
+    async with SandboxSession(doors, template=template) as session:
+        session.warm_soon()
+        yield SandboxToolSet(session)
+
+
+class SandboxToolSet:
+    """One client's sandbox tools: a method per tool."""
+
+    def __init__(self, session: SandboxSession) -> None:
+        self._session = session
+
+    @property
+    def handlers(self) -> SandboxToolSet:
+        """What the contract dispatches to."""
+        return self
+
+    async def create_sandbox(self, request: CreateSandboxInput, call: ToolCall) -> CreateSandboxOutput:
+        """Make a sandbox; it becomes the default."""
+        wanted = request.model_dump(exclude={"provider"})
+        wanted.setdefault("template", self._session.template)
+        sandbox = await self._session.create(CreateRequest.model_validate(wanted), _given(request.provider))
+        return CreateSandboxOutput(
+            sandbox_id=self._session.name(sandbox.link.reference), status=sandbox.info.status, url=sandbox.url
+        )
+
+    async def list_sandboxes(self, request: ListSandboxesInput, call: ToolCall) -> ListSandboxesOutput:
+        """One page of what the account can see."""
+        page = await self._session.list(
+            _given(request.status),
+            request.limit,
+            request.offset,
+            provider=_given(request.provider),
+            region=_given(request.region),
+        )
+        return ListSandboxesOutput(sandboxes=list(page), limit=request.limit, offset=request.offset)
+
+    async def get_sandbox(self, request: GetSandboxInput, call: ToolCall) -> GetSandboxOutput:
+        """Current metadata."""
+        info = await self._session.get(_given(request.sandbox_id))
+        return GetSandboxOutput.model_validate(info.model_dump())
+
+    async def set_sandbox_timeout(self, request: SetSandboxTimeoutInput, call: ToolCall) -> SetSandboxTimeoutOutput:
+        """Set a lifetime from now."""
+        name = await self._session.set_timeout(_given(request.sandbox_id), request.timeout)
+        return SetSandboxTimeoutOutput(success=True, sandbox_id=name, timeout=request.timeout)
+
+    async def kill_sandbox(self, request: KillSandboxInput, call: ToolCall) -> KillSandboxOutput:
+        """Destroy a sandbox."""
+        return KillSandboxOutput(success=True, sandbox_id=await self._session.kill(_given(request.sandbox_id)))
+
+    async def run_code(self, request: RunCodeInput, call: ToolCall) -> RunCodeOutput:
+        """Run code."""
+        async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
+            execution = await execute_code(sandbox.link, request.code, request.language, timeout=request.timeout)
+        return RunCodeOutput(**shown_execution(execution, call))
+
+    async def run_command(self, request: RunCommandInput, call: ToolCall) -> RunCommandOutput:
+        """Run a shell command."""
+        async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
+            result = await sandbox.commands.execute(request.command, cwd=_given(request.cwd), timeout=request.timeout)
+        return RunCommandOutput(**shown_command(result))
+
+    async def read_file(self, request: ReadFileInput, call: ToolCall) -> ReadFileOutput:
+        """Read a file as text, or as Base64."""
+        async with self._session.use(_given(request.sandbox_id)) as sandbox:
+            data = await sandbox.files.read_bytes(request.path, max_bytes=CONTENT_LIMIT_BYTES)
+        return ReadFileOutput(content=_text(data, request.encoding), encoding=request.encoding, size=len(data))
+
+    async def write_file(self, request: WriteFileInput, call: ToolCall) -> WriteFileOutput:
+        """Create or replace a file."""
+        data = _bytes(request.content, request.encoding)
+        async with self._session.use(_given(request.sandbox_id)) as sandbox:
+            written = await sandbox.files.write(request.path, data, mode=_given(request.mode))
+        return WriteFileOutput(success=True, bytes_written=written.size)
+
+    async def list_files(self, request: ListFilesInput, call: ToolCall) -> ListFilesOutput:
+        """The entries of a directory."""
+        async with self._session.use(_given(request.sandbox_id)) as sandbox:
+            listing = await sandbox.files.list(request.path, limit=ENTRIES_LIMIT)
+        files = [FileEntry(name=e.name, path=e.path, type=e.type, size=e.size) for e in listing.entries]
+        return ListFilesOutput(files=files, total=listing.total, truncated=listing.truncated)
+
+
+def _given(value: _T | MISSING) -> _T | None:
+    return None if value is MISSING else value
+
+
+def _text(data: bytes, encoding: str) -> str:
+    if encoding == "base64":
+        return base64.b64encode(data).decode()
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        raise NotText from None
+
+
+def _bytes(content: str, encoding: str) -> bytes:
+    """The bytes to write, known to be good before any sandbox is touched."""
+    try:
+        if encoding == "base64":
+            data = base64.b64decode(content, validate=True)
+            # Stray bits after the last byte are accepted by the decoder, and mean a damaged text.
+            if base64.b64encode(data).decode() != content:
+                raise InvalidArgument(field="content", rule="base64")
+        else:
+            data = content.encode()
+    except binascii.Error:
+        raise InvalidArgument(field="content", rule="base64") from None
+    except UnicodeEncodeError:
+        raise InvalidArgument(field="content", rule="unicode") from None
+    if len(data) > CONTENT_LIMIT_BYTES:
+        raise FileTooLarge(size=len(data), limit=CONTENT_LIMIT_BYTES)
+    return data
