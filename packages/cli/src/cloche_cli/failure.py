@@ -8,7 +8,7 @@ import json
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,12 +16,16 @@ from cloche_cli.exit_status import OTHER, USAGE
 from cloche_cli.invocation import Invocation
 from cloche_cli.usage import explain
 
+if TYPE_CHECKING:
+    from cloche_contract.errors import ClocheError
+    from cloche_contract.kernel.failure import DetailValue
+
 # The catalogue speaks to a model that has tools; a person at a terminal has commands.
+_IN_TEXT: Final = frozenset({"field", "rule", "cause"})
 _FIXES: Final = {
     "sandbox_not_found": "Run `abx sandbox list` to see the sandboxes that are alive.",
     "sandbox_expired": "Run `abx sandbox create`, with a longer --timeout if it ended too early.",
     "sandbox_lost": "Run `abx sandbox create` for a new one.",
-    "backend_unavailable": "Run `abx doctor` to see what is missing and how to get it.",
 }
 
 
@@ -47,13 +51,12 @@ def report_known(error: Exception, invocation: Invocation) -> int | None:
         return None
     from cloche_contract.kernel.failure import envelope
 
-    document = dict(envelope("sandbox", error))
-    fix = _FIXES.get(str(document["code"]), str(document.get("suggestion", "")))
-    document["suggestion"] = fix
-    _tell(document, _sentence(document), fix, as_json=invocation.json or invocation.json_seen)
+    fix = _FIXES.get(error.code, error.hint)
+    document = {**envelope("sandbox", error), "suggestion": fix}
+    _tell(document, _sentence(error), fix, as_json=invocation.json or invocation.json_seen)
     if invocation.verbose:
         traceback.print_exception(error)
-    return for_category(str(document["category"]))
+    return USAGE if error.code == "invalid_argument" else error.exit_code
 
 
 def report_internal(error: Exception, invocation: Invocation) -> int:
@@ -67,22 +70,17 @@ def report_internal(error: Exception, invocation: Invocation) -> int:
     return OTHER
 
 
-def _sentence(document: Mapping[str, Any]) -> str:
-    details = document.get("details") or {}
-    facts = ", ".join(f"{name}: {_flat(value)}" for name, value in details.items())
-    return f"{document['error']} ({facts})" if facts else str(document["error"])
+def _sentence(error: "ClocheError") -> str:
+    """The error's own text, and the details that it does not hold already."""
+    facts = [f"{name}: {_flat(value)}" for name, value in error.details.items() if name not in _IN_TEXT]
+    return f"{error.text} ({', '.join(facts)})" if facts else error.text
 
 
-def _flat(value: object) -> str:
-    if isinstance(value, list):
-        return " ".join(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return str(value)
+def _flat(value: "DetailValue") -> str:
+    return str(value) if isinstance(value, str | int) or value is None else " ".join(value)
 
 
 def _tell(document: Mapping[str, Any], cause: str, fix: str, *, as_json: bool) -> None:
-    if as_json:
-        text = json.dumps(document, ensure_ascii=False)
-    else:
-        text = f"error: {cause}" + (f"\nfix: {fix}" if fix else "")
+    text = json.dumps(document, ensure_ascii=False) if as_json else f"error: {cause}\nfix: {fix}"
     sys.stderr.write(text + "\n")
     sys.stderr.flush()

@@ -19,7 +19,7 @@ class LazyGroup(click.Group):
         name: str,
         *,
         lazy: Mapping[str, str],
-        help: str,  # noqa: A002 - click's word
+        help: str,
         examples: Sequence[str],
         params: Sequence[click.Parameter] = (),
     ) -> None:
@@ -44,7 +44,7 @@ def command(
     name: str,
     callback: Callable[..., object],
     *,
-    help: str,  # noqa: A002 - click's word
+    help: str,
     examples: Sequence[str],
     params: Sequence[click.Parameter] = (),
     words_follow: bool = False,

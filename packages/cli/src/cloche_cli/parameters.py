@@ -13,7 +13,7 @@ from cloche_cli.usage import Refused
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class WholeNumber(click.ParamType):
+class WholeNumber(click.ParamType[int]):
     """A whole number between two bounds, written in digits."""
 
     name = "integer"
@@ -34,7 +34,7 @@ class WholeNumber(click.ParamType):
         return f"{self.minimum}..{self.maximum}"
 
 
-class Variable(click.ParamType):
+class Variable(click.ParamType[tuple[str, str]]):
     """`NAME=VALUE`, or `NAME` alone for the value that this process has.
 
     The second form keeps a secret out of the list of processes.
@@ -57,7 +57,7 @@ class Variable(click.ParamType):
         return "NAME[=VALUE]"
 
 
-class Text(click.ParamType):
+class Text(click.ParamType[str]):
     """Text of a bounded length with something to read in it."""
 
     name = "text"

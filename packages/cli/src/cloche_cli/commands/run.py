@@ -1,5 +1,7 @@
 """`abx run`: one program, one sandbox, nothing left."""
 
+from pathlib import Path
+
 import click
 
 from cloche_cli.lazy import command
@@ -28,7 +30,7 @@ def _run(
             template=template,
             timeout_s=timeout,
             provider=provider,
-            figures=figures,
+            figures=Path(figures),
             keep=keep,
         )
     )
@@ -49,13 +51,11 @@ run = command(
         "abx run analysis.py --template code-interpreter-v1 --timeout 120",
         "abx run --language shell 'ls -la / | head'",
         "git diff | abx run - --language shell",
-        "abx --json run 'open(\"a.txt\", \"w\").write(\"hi\")'",
+        'abx --json run \'open("a.txt", "w").write("hi")\'',
     ],
     params=[
         click.Argument(["program"], metavar="CODE|FILE|-"),
-        click.Option(
-            ["-l", "--language"], type=OneOf(LANGUAGES), help="Default: by the file's ending, else python."
-        ),
+        click.Option(["-l", "--language"], type=OneOf(LANGUAGES), help="Default: by the file's ending, else python."),
         click.Option(["-t", "--template"], type=Text(128), help="Default: ABX_DEFAULT_TEMPLATE, else base."),
         click.Option(
             ["--timeout"],

@@ -1,9 +1,14 @@
 """`abx sandbox`: make, see and end sandboxes that outlive the command."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cloche_cli.lazy import LazyGroup, command
 from cloche_cli.parameters import OneOf, Text, Variable, WholeNumber
+
+if TYPE_CHECKING:
+    from cloche_contract.lifecycle import SandboxStatus
 
 STATUSES = ("creating", "running", "paused", "pausing", "stopping", "stopped", "error")
 
@@ -44,7 +49,7 @@ def _create(
     )
 
 
-def _list(status: str | None, limit: int, offset: int, provider: str | None, region: str | None) -> int:
+def _list(status: "SandboxStatus | None", limit: int, offset: int, provider: str | None, region: str | None) -> int:
     from cloche_cli.sandboxes import ListOptions, list_sandboxes
 
     return list_sandboxes(ListOptions(status=status, limit=limit, offset=offset, provider=provider, region=region))

@@ -1,0 +1,188 @@
+"""`abx sandbox`: what its commands do, over the SDK."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cloche_cli.invocation import Invocation, current
+from cloche_cli.running import run_async
+from cloche_contract.errors import ClocheError
+from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
+from cloche_contract.provider import InspectRequest, InspectResult, SandboxProvider
+from cloche_sdk import AsyncSandbox
+from cloche_sdk.providers import Doors, ProviderPool
+
+
+@dataclass(frozen=True)
+class CreateOptions:
+    """What to make. None leaves the choice to the provider or the configuration."""
+
+    timeout_s: int
+    template: str | None = None
+    envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cpu: int | None = None
+    memory_mb: int | None = None
+    region: str | None = None
+    provider: str | None = None
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Which sandboxes, and which page of them."""
+
+    limit: int
+    offset: int
+    status: SandboxStatus | None = None
+    region: str | None = None
+    provider: str | None = None
+
+
+def create_sandbox(options: CreateOptions) -> int:
+    """Make a sandbox that outlives this process, and tell its id."""
+    invocation = current()
+    return run_async(lambda: _create(options, invocation))
+
+
+def list_sandboxes(options: ListOptions) -> int:
+    """List one page of sandboxes."""
+    invocation = current()
+    return run_async(lambda: _list(options, invocation))
+
+
+def show_sandbox(sandbox_id: str) -> int:
+    """Show the current metadata of one sandbox."""
+    invocation = current()
+    return run_async(lambda: _show(sandbox_id, invocation))
+
+
+def inspect_sandbox(sandbox_id: str) -> int:
+    """Show mounts, users and limits of one sandbox."""
+    invocation = current()
+    return run_async(lambda: _inspect(sandbox_id, invocation))
+
+
+def kill_sandboxes(sandbox_ids: Sequence[str]) -> int:
+    """Kill each sandbox; the first failure is told after all were tried."""
+    invocation = current()
+    return run_async(lambda: _kill(sandbox_ids, invocation))
+
+
+async def _create(options: CreateOptions, invocation: Invocation) -> int:
+    sandbox = await AsyncSandbox.create(
+        options.template,
+        timeout=options.timeout_s,
+        envs=options.envs or None,
+        region=options.region,
+        cpu=options.cpu,
+        memory=options.memory_mb,
+        provider=options.provider,
+    )
+    try:
+        if invocation.json:
+            invocation.emit({"sandbox_id": sandbox.sandbox_id, "status": sandbox.info.status, "url": sandbox.url})
+        else:
+            invocation.write(sandbox.sandbox_id + "\n")
+    finally:
+        await sandbox.close()
+    return 0
+
+
+async def _list(options: ListOptions, invocation: Invocation) -> int:
+    page = await AsyncSandbox.list(
+        options.status, options.limit, options.offset, region=options.region, provider=options.provider
+    )
+    if invocation.json:
+        entries = [entry.model_dump(mode="json") for entry in page]
+        invocation.emit({"sandboxes": entries, "limit": options.limit, "offset": options.offset})
+        return 0
+    from cloche_cli.tables import print_table
+
+    columns = ("ID", "TEMPLATE", "STATUS", "STARTED", "ENDS")
+    print_table(columns, [_row(entry) for entry in page], empty="No sandbox is alive.")
+    return 0
+
+
+async def _show(sandbox_id: str, invocation: Invocation) -> int:
+    document = (await AsyncSandbox.get_info_by_id(sandbox_id)).model_dump(mode="json")
+    if invocation.json:
+        invocation.emit(document)
+    else:
+        invocation.write("".join(f"{name:<14} {_shown(value)}\n" for name, value in document.items()))
+    return 0
+
+
+async def _inspect(sandbox_id: str, invocation: Invocation) -> int:
+    doors = Doors()
+    reference = doors.reference(sandbox_id)
+    async with opened(doors, reference.provider) as provider:
+        result = await provider.inspect(InspectRequest(sandbox_id=reference.sandbox_id))
+    if invocation.json:
+        invocation.emit(result.model_dump(mode="json"))
+    else:
+        _print_inspection(result, invocation)
+    return 0
+
+
+async def _kill(sandbox_ids: Sequence[str], invocation: Invocation) -> int:
+    killed: list[str] = []
+    failure: ClocheError | None = None
+    for sandbox_id in sandbox_ids:
+        try:
+            await AsyncSandbox.kill_by_id(sandbox_id)
+        except ClocheError as error:
+            failure = failure or error
+        else:
+            killed.append(sandbox_id)
+    if invocation.json:
+        invocation.emit({"success": failure is None, "killed": killed})
+    else:
+        invocation.write("".join(f"killed {sandbox_id}\n" for sandbox_id in killed))
+    if failure is not None:
+        raise failure
+    return 0
+
+
+@asynccontextmanager
+async def opened(doors: Doors, name: str | None) -> AsyncGenerator[SandboxProvider]:
+    """Open a provider for one command."""
+    pool = ProviderPool(doors)
+    try:
+        yield await pool.get(doors.provider(name))
+    finally:
+        await pool.aclose()
+
+
+def _print_inspection(result: InspectResult, invocation: Invocation) -> None:
+    from cloche_cli.tables import print_table
+
+    facts: dict[str, Any] = {
+        "sandbox": result.sandbox_id,
+        "users": result.users,
+        "namespaces": " ".join(result.namespaces) or "none",
+        "network": result.network,
+        **result.facts,
+    }
+    invocation.write("".join(f"{name:<14} {value}\n" for name, value in facts.items()) + "\n")
+    print_table(
+        ("RESOURCE", "LIMIT", "ENFORCED BY"),
+        [(limit.resource, _shown(limit.value), limit.enforced_by or "nothing") for limit in result.limits],
+        empty="No limits.",
+    )
+    invocation.write("\n")
+    print_table(
+        ("TARGET", "KIND", "ACCESS", "SOURCE"),
+        [
+            (mount.target, mount.kind, "read-only" if mount.read_only else "writable", mount.source or "-")
+            for mount in result.mounts
+        ],
+        empty="No mounts of its own.",
+    )
+
+
+def _row(entry: SandboxMetadata) -> tuple[str, ...]:
+    return (entry.sandbox_id, _shown(entry.template), entry.status, _shown(entry.started_at), _shown(entry.end_at))
+
+
+def _shown(value: object) -> str:
+    return "-" if value is None else str(value)
