@@ -20,7 +20,7 @@ def journal(line: str) -> None:
 def chatter(where: str) -> None:
     """Everything that a dependency could do to stdout."""
     print(f"{where}: print")
-    sys.__stdout__ and print(f"{where}: the original stdout", file=sys.__stdout__)
+    print(f"{where}: the original stdout", file=sys.__stdout__)
     os.write(1, f"{where}: descriptor 1\n".encode())
     subprocess.run(["sh", "-c", f"echo {where}: a child; cat"], check=True)
 
@@ -28,6 +28,7 @@ def chatter(where: str) -> None:
 def open_toolset(options: object) -> object:
     import anyio
     import anyio.lowlevel
+
     from cloche_contract.errors import SandboxNotFound
     from cloche_contract.kernel.toolset import ToolCall
     from cloche_contract.sandbox import (

@@ -69,6 +69,8 @@ def _divert(null: int) -> None:
         os.dup2(null, 2)
     os.dup2(null, 0)
     os.dup2(2, 1)
+    for fd in (0, 1, 2):  # where `null` is one of them it was not made inheritable by a copy
+        os.set_inheritable(fd, True)
     if null >= _FIRST_PRIVATE_FD:
         os.close(null)
     # A print must appear now, in order with the log, not when a buffer is full.
