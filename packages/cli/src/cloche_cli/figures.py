@@ -22,7 +22,7 @@ def save_figures(results: Sequence[CodeResult], folder: Path) -> list[Path]:
     try:
         return [_write(folder, *image) for image in images]
     except OSError as error:
-        raise Refused("unwritable", "names a folder that figures cannot be saved in.") from error
+        raise Refused("unwritable", "names a folder that figures cannot be saved in.", field="--figures") from error
 
 
 def _image(result: CodeResult) -> tuple[str, bytes] | None:

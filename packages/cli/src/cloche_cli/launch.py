@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from cloche_cli.exit_status import USAGE
 from cloche_cli.failure import report_internal, report_known, report_usage
 from cloche_cli.invocation import Invocation
 from cloche_cli.root import abx
@@ -17,6 +18,9 @@ def launch(words: Sequence[str]) -> int:
     invocation = Invocation(json_seen=_asks_for_json(words))
     try:
         outcome = abx.main(list(words), prog_name="abx", standalone_mode=False, obj=invocation)
+    except click.exceptions.NoArgsIsHelpError as request:
+        sys.stderr.write(request.format_message() + "\n")
+        return USAGE
     except click.UsageError as error:
         return report_usage(error, invocation)
     except (click.Abort, KeyboardInterrupt):

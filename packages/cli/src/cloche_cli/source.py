@@ -7,6 +7,7 @@ from typing import Final
 
 from cloche_cli.usage import Refused
 
+ARGUMENT: Final = "CODE|FILE|-"
 MAXIMUM_BYTES: Final = 1024 * 1024
 _LANGUAGE_OF_ENDING: Final = {
     ".py": "python",
@@ -38,7 +39,7 @@ def read_source(word: str, language: str | None) -> Source:
     if _names_a_file(path):
         return Source(_read(path), language or _LANGUAGE_OF_ENDING.get(ending, "python"))
     if ending in _LANGUAGE_OF_ENDING and len(word.split()) == 1 and "(" not in word:
-        raise Refused("not_found", "looks like the name of a file, and there is none of that name here.")
+        raise _refused("not_found", "looks like the name of a file, and there is none of that name here.")
     return Source(_decode(word.encode("utf-8", "surrogateescape")), language or "python")
 
 
@@ -54,16 +55,20 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             return _decode(file.read(MAXIMUM_BYTES + 1))
     except OSError as error:
-        raise Refused("unreadable", "names a file that cannot be read.") from error
+        raise _refused("unreadable", "names a file that cannot be read.") from error
 
 
 def _decode(data: bytes) -> str:
     if len(data) > MAXIMUM_BYTES:
-        raise Refused("maxLength", "is larger than the 1 MiB that a program may have.")
+        raise _refused("maxLength", "is larger than the 1 MiB that a program may have.")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused("encoding", "is not UTF-8 text.") from error
+        raise _refused("encoding", "is not UTF-8 text.") from error
     if not text.strip():
-        raise Refused("minLength", "holds no program.")
+        raise _refused("minLength", "holds no program.")
     return text
+
+
+def _refused(rule: str, sentence: str) -> Refused:
+    return Refused(rule, sentence, field=ARGUMENT)

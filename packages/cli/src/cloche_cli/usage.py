@@ -25,10 +25,16 @@ class UsageFailure:
 
 
 class Refused(click.BadParameter):
-    """Raised by our own parameter types; its message is static and safe to show."""
+    """Raised where our own code refuses a word; its message is static and safe to show.
 
-    def __init__(self, rule: str, sentence: str) -> None:
-        super().__init__(sentence)
+    Args:
+        rule: the rule that is broken.
+        sentence: what follows the name of the parameter.
+        field: that name, where click does not know which parameter it was.
+    """
+
+    def __init__(self, rule: str, sentence: str, *, field: str | None = None) -> None:
+        super().__init__(sentence, param_hint=field)
         self.rule = rule
 
 
@@ -78,7 +84,7 @@ def _parameter_name(error: click.BadParameter) -> str:
         return max(parameter.opts, key=len)
     if parameter is not None:
         return parameter.human_readable_name
-    return "An argument"
+    return error.param_hint if isinstance(error.param_hint, str) else "An argument"
 
 
 def _command_path(error: click.UsageError) -> str:
