@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import anyio
-from pydantic.experimental.missing_sentinel import MISSING
+from pydantic import MISSING
 
 from cloche_contract.errors import (
     ClocheError,

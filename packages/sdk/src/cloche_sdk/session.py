@@ -90,6 +90,16 @@ class SandboxSession:
             self._tasks.cancel_scope.cancel()
             await self._tasks.__aexit__(exc_type, exc, traceback)
 
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """The ids of the sandboxes that this session owns."""
+        return tuple(map(self.name, self._slots))
+
+    @property
+    def ending(self) -> bool:
+        """Whether the end has begun: from then on nothing new is made."""
+        return self._ending
+
     def warm_soon(self) -> None:
         """Open the default provider in the background, so that the first call finds it ready."""
         self._tasks.start_soon(self._warm)
@@ -116,6 +126,7 @@ class SandboxSession:
                 # It came in the same moment, so that `_make` has kept it.
                 self._tasks.start_soon(self._discard, slot)
             raise
+        self._refuse_at_end()
         return slot.outcome()
 
     async def list(
@@ -205,13 +216,17 @@ class SandboxSession:
 
     def _begin(self, request: CreateRequest | None, provider: str | None, *, lazy: bool) -> Slot:
         """Register ownership of a sandbox and start to make it, in one step."""
-        if self._ending:
-            raise SandboxLost
+        self._refuse_at_end()
         wanted = request or build(CreateRequest, template=self.template, timeout=DEFAULT_LIFETIME_S)
         slot = Slot(wanted, lazy=lazy)
         self._creating.append(slot)
         self._tasks.start_soon(self._make, slot, provider or self._provider)
         return slot
+
+    def _refuse_at_end(self) -> None:
+        """What the end has taken must not be handed out as if it would stay."""
+        if self._ending:
+            raise SandboxLost
 
     async def _make(self, slot: Slot, provider: str | None) -> None:
         await slot.make(self._pool, provider)
@@ -253,6 +268,7 @@ class SandboxSession:
                     raise NoDefaultSandbox
                 slot = self._begin(None, None, lazy=True)
             await slot.settled.wait()
+            self._refuse_at_end()
             if slot.failure is not None and slot.lazy:
                 raise slot.failure
             if slot.alive:

@@ -19,6 +19,7 @@ __all__ = ["Slot"]
 logger = logging.getLogger(__name__)
 
 KILL_RETRY_S = 0.2
+KILL_ATTEMPTS = 20
 
 
 class Slot:
@@ -98,7 +99,9 @@ class Slot:
         if not self.settled.is_set():
             self._making.cancel()
             await self.settled.wait()
-        while self.sandbox is not None and not await self._destroyed():
+        for _ in range(KILL_ATTEMPTS):
+            if self.sandbox is None or await self._destroyed():
+                return
             await anyio.sleep(KILL_RETRY_S)
 
     async def _destroyed(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
-from pydantic.experimental.missing_sentinel import MISSING
+from pydantic import MISSING
 
 from cloche_contract.common import FileEntry
 from cloche_contract.errors import FileTooLarge, InvalidArgument, NotText
