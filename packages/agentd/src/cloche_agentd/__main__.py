@@ -1,0 +1,13 @@
+"""Runs the agent from its folder: python3 -I -S .../cloche_agentd/__main__.py"""
+
+import os
+import sys
+
+if not __package__:
+    # Isolated mode leaves the script's folder out of the path.
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from cloche_agentd.plain import entry
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,237 @@
+"""The keeper: composes the agent, routes requests, checks tokens and users, and ends with its sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import inspect
+import json
+import os
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Final
+
+from . import connect, limits
+from .config import AgentConfig, KeeperHooks, User
+from .exchange import Exchange
+from .execute import Interpreters
+from .failures import AgentError, invalid_argument
+from .filesystem import FilesystemService
+from .metrics import Metrics
+from .process_rpc import ProcessService
+from .processes import Processes
+from .server import Server, is_rpc
+from .spawner import Spawner
+from .transfers import FileTransfers
+
+UnaryMethod = Callable[[Mapping[str, object], User], Awaitable[Mapping[str, object]]]
+Answer = Coroutine[None, None, None]
+
+_UNAUTHORIZED: Final = "unauthorized access, please provide a valid access token or method signing if supported"
+_INTERPRETER_PORT: Final = "49999"
+
+
+def run_keeper(
+    config: AgentConfig, link_socket: socket.socket, listener_sockets: Sequence[socket.socket], hooks: KeeperHooks
+) -> int:
+    """Serve the sandbox until it is killed (0) or its init is gone (1).
+
+    Runs an asyncio loop in this thread, and starts neither threads nor processes.
+    """
+    os.umask(0o022)
+    return asyncio.run(Agent(config, hooks).run(link_socket, listener_sockets))
+
+
+class Agent:
+    """One sandbox's agent."""
+
+    def __init__(self, config: AgentConfig, hooks: KeeperHooks) -> None:
+        self._config = config
+        self._hooks = hooks
+        self._token = config.access_token.encode()
+        self._status = 1
+
+    async def run(self, link_socket: socket.socket, listeners: Sequence[socket.socket]) -> int:
+        """Serve until the end; return the exit status."""
+        self._ended = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            self._spawner = Spawner(self._config, self._hooks, link_socket, self._ended.set)
+            processes = Processes(self._spawner, self._hooks, tasks)
+            self._process_service = ProcessService(self._config, processes)
+            self._filesystem = FilesystemService(self._config, self._hooks)
+            self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks)
+            self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded)
+            self._metrics = Metrics(self._config)
+            self._unary: dict[str, UnaryMethod] = {
+                **{f"/process.Process/{name}": method for name, method in self._process_service.unary.items()},
+                **{f"/filesystem.Filesystem/{name}": method for name, method in self._filesystem.unary.items()},
+            }
+            self._streams = {
+                "/process.Process/Start": self._process_service.start,
+                "/process.Process/Connect": self._process_service.connect,
+            }
+            server = Server(self._handle, tasks)
+            await server.listen(listeners)
+            await self._ended.wait()
+            server.close()
+            self._spawner.close()
+            # One turn of the loop lets closed connections tell their streams.
+            await asyncio.sleep(0)
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+        return self._status
+
+    # -- routing ------------------------------------------------------------------------------------------------
+
+    def _handle(self, exchange: Exchange) -> Answer | None:
+        """Start answering a request; raise AgentError to refuse it."""
+        head = exchange.head
+        if head.method == "GET" and head.path == "/health":
+            self._health(exchange)
+            return None
+        self._authorize(exchange)
+        self._renew(exchange)
+        unary = self._unary.get(head.path)
+        stream = self._streams.get(head.path)
+        if unary is None and stream is None:
+            return self._plain(exchange)
+        if head.method != "POST":
+            raise AgentError("unimplemented", "RPCs are called with POST", "unsupported_operation", status=405)
+        user = self._rpc_user(exchange)
+        if unary is not None:
+            return self._call(exchange, unary, user)
+        return stream(exchange, user) if stream is not None else None
+
+    def _plain(self, exchange: Exchange) -> Answer | None:
+        """Answer an endpoint that is not an RPC."""
+        match (exchange.head.method, exchange.head.path):
+            case ("POST", "/execute"):
+                return self._interpreters.execute(exchange)
+            case ("GET", "/files"):
+                return self._transfers.download(exchange, self._query_user(exchange))
+            case ("POST", "/files"):
+                return self._transfers.upload(exchange, self._query_user(exchange))
+            case ("GET", "/metrics"):
+                exchange.reply(200, json.dumps(self._metrics.read()).encode())
+                return None
+            case ("GET", "/envs"):
+                exchange.reply(200, json.dumps(dict(self._config.envs)).encode())
+                return None
+            case ("GET", "/cloche/info"):
+                return self._info(exchange)
+            case ("POST", "/cloche/kill"):
+                return self._kill(exchange)
+            case (_, path) if path == "/contexts" or path.startswith("/contexts/"):
+                return self._interpreters.contexts(exchange)
+            case (_, path) if is_rpc(path):
+                raise AgentError("unimplemented", "this agent has no such method", "unsupported_operation")
+            case _:
+                raise AgentError("not_found", "no such endpoint", "unsupported_operation")
+
+    async def _call(self, exchange: Exchange, method: UnaryMethod, user: User) -> None:
+        request = connect.parse_object(await exchange.read_body(limits.JSON_BODY_BYTES))
+        reply = await method(request, user)
+        exchange.reply(200, json.dumps(reply, separators=(",", ":")).encode())
+
+    # -- own endpoints ------------------------------------------------------------------------------------------
+
+    def _health(self, exchange: Exchange) -> None:
+        if self._has_token(exchange):
+            self._renew(exchange)
+        if exchange.head.headers.get("e2b-sandbox-port") == _INTERPRETER_PORT:
+            exchange.reply(200, b'"OK"')
+        else:
+            exchange.reply(204)
+
+    async def _info(self, exchange: Exchange) -> None:
+        default = self._config.user(self._config.default_user)
+        languages = await self._interpreters.languages.available(default) if default is not None else []
+        info: dict[str, object] = {
+            "version": limits.AGENT_VERSION,
+            "protocol": limits.PROTOCOL_VERSION,
+            "envd_version": limits.ENVD_VERSION,
+            "sandbox_id": self._config.sandbox_id,
+            "default_user": self._config.default_user,
+            "users": [user.name for user in self._config.users],
+            "languages": languages,
+            **self._hooks.facts(),
+        }
+        exchange.reply(200, json.dumps(info).encode())
+
+    async def _kill(self, exchange: Exchange) -> None:
+        """End the sandbox. The answer leaves when everything inside is dead."""
+        await self._spawner.kill_everything()
+        pending = self._hooks.on_kill()
+        if inspect.isawaitable(pending):
+            await pending
+        exchange.reply(204)
+        self._status = 0
+        self._ended.set()
+
+    # -- who asks -----------------------------------------------------------------------------------------------
+
+    def _has_token(self, exchange: Exchange) -> bool:
+        given = exchange.head.headers.get("x-access-token", "").encode("latin-1", "replace")
+        return bool(self._token) and hmac.compare_digest(given, self._token)
+
+    def _authorize(self, exchange: Exchange) -> None:
+        if self._has_token(exchange):
+            return
+        path = exchange.head.path
+        if path == "/files" and "signature=" in exchange.head.query:
+            self._check_signature(exchange)
+            return
+        if self._config.open_contexts and (path == "/contexts" or path.startswith("/contexts/")):
+            return
+        raise AgentError("unauthenticated", _UNAUTHORIZED, "authentication_failed")
+
+    def _check_signature(self, exchange: Exchange) -> None:
+        """Check a signed file URL: path, operation, user, token and expiration, hashed together."""
+        given = exchange.head.parameters()
+        operation = "read" if exchange.head.method == "GET" else "write"
+        parts = [given.get("path", ""), operation, given.get("username", ""), self._config.access_token]
+        expiration = given.get("signature_expiration")
+        if expiration is not None:
+            parts.append(expiration)
+        digest = hashlib.sha256(":".join(parts).encode("utf-8", "replace")).digest()
+        expected = "v1_" + base64.b64encode(digest).decode().rstrip("=")
+        if not self._token or not hmac.compare_digest(expected.encode(), given.get("signature", "").encode()):
+            raise AgentError("unauthenticated", _UNAUTHORIZED, "authentication_failed")
+        if expiration is not None:
+            known = expiration.isascii() and expiration.isdigit() and len(expiration) < 16
+            if not known or int(expiration) < self._config.clock():
+                raise AgentError("unauthenticated", "signature is already expired", "authentication_failed")
+
+    def _renew(self, exchange: Exchange) -> None:
+        value = exchange.head.headers.get("cloche-renew")
+        if value is None:
+            return
+        known = value.isascii() and value.isdigit() and len(value) < 7
+        if not known or not 1 <= int(value) <= limits.LIFETIME_MAX_S:
+            raise invalid_argument("Cloche-Renew must be 1 to 86400 seconds", "cloche-renew")
+        self._hooks.on_renew(int(value))
+
+    def _rpc_user(self, exchange: Exchange) -> User:
+        value = exchange.head.headers.get("authorization")
+        if value is None:
+            return self._user("")
+        scheme, _, encoded = value.partition(" ")
+        try:
+            decoded = base64.b64decode(encoded.strip(), validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            scheme, decoded = "", ""
+        if scheme.lower() != "basic":
+            raise AgentError("unauthenticated", "the user is not given as Basic", "unsupported_user")
+        return self._user(decoded.partition(":")[0])
+
+    def _query_user(self, exchange: Exchange) -> User:
+        return self._user(exchange.head.parameters().get("username", ""))
+
+    def _user(self, name: str) -> User:
+        user = self._config.user(name or self._config.default_user)
+        if user is None:
+            raise AgentError("unauthenticated", "this sandbox has no such user", "unsupported_user")
+        return user

@@ -1,0 +1,108 @@
+"""What a runtime hands to the agent: its configuration, its hooks, and init's profile."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One account that commands and file operations may use, as seen inside the sandbox."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """Everything that the keeper knows about its sandbox.
+
+    `users` lists the accounts that requests may name. `spawner_user` is the one that the first init runs as; each
+    other one needs `KeeperHooks.open_user_spawner`. `file_root` confines file operations by path where no mount
+    namespace does it. `workdir` of None is the default user's home. An empty `access_token` refuses every request.
+    """
+
+    sandbox_id: str
+    access_token: str = field(repr=False)
+    envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    users: Sequence[User] = (User("user", 1000, 1000, "/home/user"),)
+    default_user: str = "user"
+    spawner_user: str = "user"
+    workdir: str | None = None
+    path: str = DEFAULT_PATH
+    tmp_dir: str = "/tmp"
+    file_root: str | None = None
+    open_contexts: bool = False
+    """Accept /contexts without a token, as released E2B interpreters clients call it."""
+    host_tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Program name to absolute path, for languages whose program is not on `path`."""
+    clock: Callable[[], float] = time.time
+
+    def user(self, name: str) -> User | None:
+        """Return the account with this name, or None."""
+        return next((user for user in self.users if user.name == name), None)
+
+
+def _become_nobody_else(_user: User) -> AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+def _renew_nothing(_lifetime_s: int) -> None:
+    return None
+
+
+def _kill_nothing() -> None:
+    return None
+
+
+def _no_kills() -> int:
+    return 0
+
+
+def _no_facts() -> Mapping[str, object]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class KeeperHooks:
+    """What the runtime does for the agent. Each default is right for a boot without confinement.
+
+    Attributes:
+        on_renew: the sandbox shall live this many seconds from now.
+        on_kill: everything inside is dead and the answer is about to be sent; the keeper ends after it.
+        open_user_spawner: start another init that runs as this user; return the keeper's end of its link.
+        become: file operations inside the context happen with the rights of this user. Never held over an await.
+        memory_kills: how many processes of the sandbox the memory limit has killed so far.
+        facts: more keys for GET /cloche/info (deadline, limits).
+    """
+
+    on_renew: Callable[[int], None] = _renew_nothing
+    on_kill: Callable[[], Awaitable[None] | None] = _kill_nothing
+    open_user_spawner: Callable[[User], socket.socket] | None = None
+    become: Callable[[User], AbstractContextManager[None]] = _become_nobody_else
+    memory_kills: Callable[[], int] = _no_kills
+    facts: Callable[[], Mapping[str, object]] = _no_facts
+
+
+@dataclass(frozen=True, slots=True)
+class InitProfile:
+    """How init makes interpreter contexts.
+
+    Attributes:
+        import_paths: folders that user code may import from, after its working directory.
+        die_with_parent: contexts get PR_SET_PDEATHSIG; needed where init is not pid 1 of a pid namespace.
+        prepare_context: called in each fresh context before user code, for example to set rlimits.
+    """
+
+    import_paths: Sequence[str] = ()
+    die_with_parent: bool = False
+    prepare_context: Callable[[], None] | None = None

@@ -1,0 +1,358 @@
+"""Interpreter contexts as the keeper sees them: processes behind a channel that user code can write to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast
+
+from . import control, limits
+from .config import KeeperHooks, User
+from .failures import AgentError
+from .link import LOST
+from .pumps import OutputPipe
+from .results import result_line
+from .sink import ExecutionSink
+from .spawner import Child, Launch, Spawner
+
+_SIGINT: Final = 2
+_SIGKILL: Final = 9
+_TICKS_PER_S: Final = 100
+"""USER_HZ, the unit of start times in /proc; fixed on every Linux architecture that we run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One execution that is asked for."""
+
+    code: str
+    envs: Mapping[str, str]
+    timeout_s: float | None
+    max_result_bytes: int = limits.RESULT_INLINE_BYTES
+    max_results: int = limits.RESULTS
+
+
+@dataclass(slots=True)
+class Finish:
+    """How an execution ended."""
+
+    exit_code: int
+    stop_reason: str = "exit"
+    state_kept: bool = True
+    error: dict[str, str] | None = None
+    files: list[str] = field(default_factory=list[str])
+
+
+Event = tuple[Literal["done", "died", "gone"], control.Frame | int | None]
+
+
+class Run:
+    """The execution that a context is busy with."""
+
+    def __init__(self, sink: ExecutionSink) -> None:
+        self.sink = sink
+        self.files: list[str] = []
+        self.asked_to_stop = ""
+        self.event: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+
+    def tell(self, event: Event) -> None:
+        """Wake whoever waits for this execution."""
+        if not self.event.done():
+            self.event.set_result(event)
+
+    async def wait(self, seconds: float | None) -> Event | None:
+        """Return what happened, or None when nothing did for `seconds`."""
+        await asyncio.wait([self.event], timeout=seconds)
+        return self.event.result() if self.event.done() else None
+
+    def again(self) -> None:
+        """Wait for another event: the client is gone, the code still runs."""
+        self.event = asyncio.get_running_loop().create_future()
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """What contexts are made with."""
+
+    spawner: Spawner
+    hooks: KeeperHooks
+    tasks: asyncio.TaskGroup
+    user: User
+
+
+class Context:
+    """A Python process with a namespace of its own. Executions queue on its lock."""
+
+    def __init__(self, makers: Makers, identity: str, folders: Sequence[str]) -> None:
+        self.identity = identity
+        self.language = "python"
+        self.cwd = folders[0]
+        self.lock = asyncio.Lock()
+        self.executions = 0
+        self.replaced_because = ""
+        self._spawner = makers.spawner
+        self._hooks = makers.hooks
+        self._tasks = makers.tasks
+        self._user = makers.user
+        self._folders = folders
+        self._loop = asyncio.get_running_loop()
+        self._child: Child | None = None
+        self._channel: socket.socket | None = None
+        self._decoder = control.Decoder()
+        self._outputs: list[OutputPipe] = []
+        self._run: Run | None = None
+        self._status: int | None = None
+        self._kills_before = 0
+
+    # -- process ------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Have a live process.
+
+        Raises:
+            AgentError: it could not be started.
+        """
+        if self._child is not None:
+            return
+        out, out_child = self._spawner.pipe(self._user, keeper_reads=True)
+        err, err_child = self._spawner.pipe(self._user, keeper_reads=True)
+        channel, channel_child = socket.socketpair()
+        self._kills_before = self._hooks.memory_kills()
+        try:
+            launch = Launch(self._user, self._folders, {})
+            child = await self._spawner.fork(launch, [channel_child.fileno(), out_child, err_child])
+        except BaseException:
+            os.close(out)
+            os.close(err)
+            channel.close()
+            raise
+        finally:
+            channel_child.close()
+            os.close(out_child)
+            os.close(err_child)
+        channel.setblocking(False)
+        self._channel = channel
+        self._decoder = control.Decoder()
+        self._child = child
+        self._status = None
+        self.executions = 0
+        self._outputs = [
+            OutputPipe(out, lambda data: self._on_output("stdout", data)),
+            OutputPipe(err, lambda data: self._on_output("stderr", data)),
+        ]
+        self._loop.add_reader(channel, self._on_channel)
+        child.exit.add_done_callback(lambda done: self._on_exit(child, done.result()))
+
+    async def end(self) -> None:
+        """Kill the process and all that it started."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        self._close_channel()
+        await self._spawner.kill_tree(child)
+        for output in self._outputs:
+            output.drain()
+            output.close()
+
+    def _close_channel(self) -> None:
+        if self._channel is not None:
+            self._loop.remove_reader(self._channel)
+            self._loop.remove_writer(self._channel)
+            self._channel.close()
+            self._channel = None
+
+    # -- execution ----------------------------------------------------------------------------------------------
+
+    async def execute(self, job: Job, run: Run) -> Finish:
+        """Run code in the context. The caller holds the lock.
+
+        Raises:
+            AgentError: the context could not be started.
+        """
+        await self.start()
+        child = self._child
+        if child is None:
+            raise AgentError("unavailable", "the interpreter is gone", "interpreter_failed")
+        self.executions += 1
+        self._run = run
+        since_ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_S)
+        run.sink.line({"type": "number_of_executions", "execution_count": self.executions})
+        try:
+            await self._ask(job)
+            event = await run.wait(job.timeout_s)
+            if event is None or event[0] == "gone":
+                reason = "timeout" if event is None else "cancelled"
+                return await self._stop(child, run, reason, since_ticks)
+            return await self._finish(child, run, event)
+        finally:
+            self._run = None
+            self.resume()
+
+    async def _ask(self, job: Job) -> None:
+        channel = self._channel
+        if channel is None:
+            return
+        request = {
+            "code": job.code,
+            "envs": dict(job.envs),
+            "max_result_bytes": job.max_result_bytes,
+            "max_results": job.max_results,
+        }
+        data = control.encode(request)
+        try:
+            sent = channel.send(data)
+            if sent < len(data):
+                async with asyncio.timeout(limits.CONTEXT_START_S):
+                    await self._loop.sock_sendall(channel, data[sent:])
+        except BlockingIOError:
+            await self._end_broken()
+        except (OSError, TimeoutError):
+            return  # its end is on its way as an exit
+
+    async def _end_broken(self) -> None:
+        if self._child is not None:
+            await self._spawner.signal(self._child, _SIGKILL, group=False)
+
+    async def _stop(self, child: Child, run: Run, reason: str, since_ticks: int) -> Finish:
+        """Interrupt the code, kill the context where that does not help, and leave nothing of it running."""
+        run.asked_to_stop = reason
+        if run.event.done():
+            run.again()
+        event: Event | None = None
+        for patience in (limits.INTERRUPT_AGAIN_S, limits.INTERRUPT_GRACE_S - limits.INTERRUPT_AGAIN_S):
+            # The whole group, as a terminal would: programs that the code waits for must end too.
+            await self._spawner.signal(child, _SIGINT, group=True)
+            event = await run.wait(patience)
+            if event is not None and event[0] == "gone":
+                run.again()
+                event = await run.wait(patience)
+            if event is not None:
+                break
+        if event is None or event[0] != "done":
+            await self.end()
+            self.replaced_because = reason
+            return Finish(128 + _SIGKILL, reason, state_kept=False, files=run.files)
+        await self._spawner.kill_tree(child, since_ticks=since_ticks, spare_leader=True)
+        self._drain_outputs()
+        code = 128 + _SIGKILL if reason == "timeout" else 128 + _SIGINT
+        return Finish(code, reason, state_kept=True, files=run.files)
+
+    async def _finish(self, child: Child, run: Run, event: Event) -> Finish:
+        if event[0] == "done":
+            self._drain_outputs()
+            return _finish_of(cast("control.Frame", event[1]), run.files)
+        status = cast("int", event[1])
+        killed_by_memory = self._hooks.memory_kills() > self._kills_before
+        await self._spawner.kill_tree(child)
+        self._drain_outputs()
+        await self.end()
+        code = 128 + _SIGKILL if status == LOST else _exit_code(status)
+        out_of_memory = killed_by_memory or code == 128 + _SIGKILL
+        reason = "memory_limit" if killed_by_memory else "interpreter_died"
+        if status == LOST:
+            reason, out_of_memory = "sandbox_lost", False
+        self.replaced_because = "oom" if out_of_memory else "died"
+        text = _death_text(code, out_of_memory)
+        error = {"name": "InterpreterDied", "value": text, "traceback": f"InterpreterDied: {text}"}
+        return Finish(code, reason, state_kept=False, error=error, files=run.files)
+
+    def _drain_outputs(self) -> None:
+        for output in self._outputs:
+            output.drain()
+
+    # -- events of the process ----------------------------------------------------------------------------------
+
+    def _on_output(self, stream: str, data: bytes) -> None:
+        run = self._run
+        if run is None:
+            return  # printed by a thread or program between two executions: nobody reads it
+        run.sink.output(stream, data)
+        if run.sink.paused:
+            for output in self._outputs:
+                output.pause()
+
+    def resume(self) -> None:
+        """The client caught up: read again."""
+        for output in self._outputs:
+            output.resume()
+        if self._channel is not None:
+            self._loop.add_reader(self._channel, self._on_channel)
+
+    def _on_channel(self) -> None:
+        channel = self._channel
+        if channel is None:
+            return
+        try:
+            data = channel.recv(limits.FILE_CHUNK_BYTES)
+            frames = self._decoder.feed(data)
+        except BlockingIOError:
+            return
+        except (OSError, control.BrokenControl):
+            data, frames = b"", []
+        for frame in frames:
+            self._on_frame(frame)
+        if self._run is not None and self._run.sink.paused:
+            self._loop.remove_reader(channel)
+        if not data:
+            # User code closed or broke the channel. Without it the context is of no use.
+            self._close_channel()
+            self._tasks.create_task(self._end_broken())
+
+    def _on_frame(self, frame: control.Frame) -> None:
+        run = self._run
+        if run is None:
+            return
+        # What was printed before a result belongs before it.
+        self._drain_outputs()
+        if frame.get("t") == "result":
+            line, files = result_line(frame)
+            run.files.extend(files)
+            if line is not None:
+                run.sink.line(line)
+        elif frame.get("t") == "done":
+            run.tell(("done", frame))
+
+    def _on_exit(self, child: Child, status: int) -> None:
+        if child is not self._child:
+            return
+        self._status = status
+        self._drain_outputs()
+        self._close_channel()
+        if self._run is not None:
+            self._run.tell(("died", status))
+            return
+        # It died between two executions: the next one gets a new process, and is told.
+        self._child = None
+        self.replaced_because = "died"
+        for output in self._outputs:
+            output.discard()
+
+
+def _exit_code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return 128 - code if code < 0 else code
+
+
+def _death_text(code: int, out_of_memory: bool) -> str:
+    if out_of_memory:
+        return "the interpreter was killed, most likely because memory ran out; its state is lost"
+    if code > 128:
+        return f"the interpreter was killed by signal {code - 128}; its state is lost"
+    return f"the interpreter ended with exit code {code}; its state is lost"
+
+
+def _finish_of(frame: control.Frame, files: list[str]) -> Finish:
+    """Return the end that the context tells, as far as its shape is right."""
+    code = frame.get("exit_code")
+    exit_code = code if type(code) is int and 0 <= code <= 255 else 1
+    told = frame.get("error")
+    error: dict[str, str] | None = None
+    if isinstance(told, dict):
+        fields = cast("dict[object, object]", told)
+        error = {name: str(fields.get(name, ""))[: limits.TRACEBACK_CHARS * 2] for name in ("name", "value", "traceback")}
+    reason = "memory_limit" if frame.get("memory") is True else "exit"
+    return Finish(exit_code, reason, error=error, files=files)

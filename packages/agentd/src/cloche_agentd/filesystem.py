@@ -1,0 +1,198 @@
+"""The filesystem.Filesystem service."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import posixpath
+import shutil
+import stat
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from . import fields, limits
+from .accounts import Accounts
+from .config import AgentConfig, KeeperHooks, User
+from .failures import AgentError, from_os_error, invalid_argument
+from .paths import Resolver, absolute, display
+
+_SCAN_SLICE: Final = 2000
+
+Json = Mapping[str, object]
+
+
+class FilesystemService:
+    """Answers the Filesystem RPCs that work here. There are no watchers."""
+
+    def __init__(self, config: AgentConfig, hooks: KeeperHooks) -> None:
+        self._hooks = hooks
+        self._resolver = Resolver(config)
+        self._accounts = Accounts(config)
+        self.unary = {
+            "Stat": self._stat,
+            "ListDir": self._list,
+            "MakeDir": self._make,
+            "Move": self._move,
+            "Remove": self._remove,
+        }
+
+    async def _stat(self, request: Json, user: User) -> Json:
+        path = absolute(fields.text(request, "path"), user)
+        with self._hooks.become(user):
+            return {"entry": self._entry(self._resolver.entry(path), path)}
+
+    async def _list(self, request: Json, user: User) -> Json:
+        path = absolute(fields.text(request, "path"), user)
+        depth = max(1, fields.whole(request, "depth", 1))
+        limit = fields.whole(request, "limit", limits.LIST_ENTRIES)
+        if depth > limits.LIST_DEPTH or not 0 < limit <= limits.LIST_ENTRIES:
+            raise invalid_argument("depth or limit is out of range", "depth")
+        with self._hooks.become(user):
+            folder = self._resolver.target(path)
+            _check_folder(folder, path)
+        found = await self._walk(folder, posixpath.normpath(path), depth, user)
+        total = len(found)
+        found.sort()
+        entries: list[Json] = []
+        for start in range(0, min(total, limit), _SCAN_SLICE):
+            if start:
+                await asyncio.sleep(0)
+            with self._hooks.become(user):
+                for shown, real in found[start : min(start + _SCAN_SLICE, limit)]:
+                    try:
+                        entries.append(self._entry(real, shown))
+                    except AgentError:
+                        continue
+        return {"entries": entries, "total": total, "truncated": total > limit}
+
+    async def _walk(self, folder: str, shown: str, depth: int, user: User) -> list[tuple[str, str]]:
+        """Return (shown path, real path) of everything below, down to `depth` levels; links are not followed."""
+        found: list[tuple[str, str]] = []
+        pending = [(folder, shown, 1)]
+        while pending:
+            real, name, level = pending.pop()
+            with self._hooks.become(user):
+                try:
+                    scan = os.scandir(real)
+                except OSError as error:
+                    if level == 1:
+                        raise from_os_error(error, shown) from error
+                    continue
+            with scan:
+                for count, item in enumerate(scan, 1):
+                    found.append((posixpath.join(name, item.name), item.path))
+                    if level < depth and item.is_dir(follow_symlinks=False):
+                        pending.append((item.path, posixpath.join(name, item.name), level + 1))
+                    if count % _SCAN_SLICE == 0:
+                        await asyncio.sleep(0)
+        return found
+
+    async def _make(self, request: Json, user: User) -> Json:
+        path = absolute(fields.text(request, "path"), user)
+        with self._hooks.become(user):
+            target = self._resolver.target(path)
+            if os.path.isdir(target):
+                raise AgentError("already_exists", f"directory already exists: {path}", "invalid_argument")
+            if os.path.lexists(target):
+                raise AgentError("invalid_argument", f"path already exists but is not a directory: {path}",
+                                 "file_not_directory")  # fmt: skip
+            try:
+                os.makedirs(target, exist_ok=True)
+            except OSError as error:
+                raise from_os_error(error, path) from error
+            return {"entry": self._entry(target, path)}
+
+    async def _move(self, request: Json, user: User) -> Json:
+        source = absolute(fields.text(request, "source"), user)
+        destination = absolute(fields.text(request, "destination"), user)
+        with self._hooks.become(user):
+            real_source = self._resolver.entry(source)
+            real_destination = self._resolver.entry(destination)
+            try:
+                os.lstat(real_source)
+                os.makedirs(posixpath.dirname(real_destination), exist_ok=True)
+                os.rename(real_source, real_destination)
+            except OSError as error:
+                raise from_os_error(error, source) from error
+            return {"entry": self._entry(real_destination, destination)}
+
+    async def _remove(self, request: Json, user: User) -> Json:
+        path = absolute(fields.text(request, "path"), user)
+        with self._hooks.become(user):
+            target = self._resolver.entry(path)
+            if target == "/":
+                raise AgentError("permission_denied", "the root cannot be removed", "file_permission_denied")
+            try:
+                if stat.S_ISDIR(os.lstat(target).st_mode):
+                    shutil.rmtree(target)
+                else:
+                    os.unlink(target)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise from_os_error(error, path) from error
+        return {}
+
+    # -- entries ------------------------------------------------------------------------------------------------
+
+    def _entry(self, real: str, shown: str) -> Json:
+        try:
+            own = os.lstat(real)
+        except OSError as error:
+            raise from_os_error(error, shown) from error
+        is_link = stat.S_ISLNK(own.st_mode)
+        entry: dict[str, object] = {
+            "name": display(posixpath.basename(shown) or "/"),
+            "type": _type_of(_target_mode(real) if is_link else own.st_mode),
+            "path": display(posixpath.normpath(shown)),
+            "size": str(own.st_size),
+            "mode": stat.S_IMODE(own.st_mode),
+            "permissions": stat.filemode(own.st_mode),
+            "owner": self._accounts.user(own.st_uid),
+            "group": self._accounts.group(own.st_gid),
+            "modifiedTime": _timestamp(own.st_mtime_ns),
+        }
+        if is_link:
+            entry["isSymlink"] = True
+            entry["symlinkTarget"] = display(_link_target(real))
+        return entry
+
+
+def _check_folder(folder: str, asked: str) -> None:
+    try:
+        mode = os.stat(folder).st_mode
+    except OSError as error:
+        raise from_os_error(error, asked) from error
+    if not stat.S_ISDIR(mode):
+        raise AgentError("invalid_argument", f"path is not a directory: {asked}", "file_not_directory")
+
+
+def _target_mode(link: str) -> int:
+    try:
+        return os.stat(link).st_mode
+    except OSError:
+        return 0
+
+
+def _link_target(link: str) -> str:
+    try:
+        return os.path.realpath(link)
+    except OSError:
+        return ""
+
+
+def _type_of(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "FILE_TYPE_FILE"
+    if stat.S_ISDIR(mode):
+        return "FILE_TYPE_DIRECTORY"
+    return "FILE_TYPE_UNSPECIFIED"
+
+
+def _timestamp(nanoseconds: int) -> str:
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
+    except (OverflowError, ValueError, OSError):
+        return "1970-01-01T00:00:00Z"

@@ -1,0 +1,153 @@
+"""The Python session of a context: runs code as a prompt would, and tells results, errors and exit codes."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import builtins
+import contextlib
+import linecache
+import os
+import signal
+import sys
+from collections.abc import Coroutine, Iterator
+from types import CodeType, FrameType
+from typing import Final, cast
+
+from . import outcome
+from .control import BlockingControl, Frame
+from .display import Displays
+from .figures import Figures
+from .shellisms import without_shellisms
+
+_FLAGS: Final = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_CO_COROUTINE: Final = 0x80
+
+
+class Interpreter:
+    """One namespace that lives as long as its process. Executions come one at a time."""
+
+    def __init__(self, control: BlockingControl, namespace: dict[str, object]) -> None:
+        self._control = control
+        self._namespace = namespace
+        self._pid = os.getpid()
+        self._count = 0
+        self._executing = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._displays = Displays(control.send)
+        self._figures = Figures(self._displays)
+        builtins.__dict__["display"] = self._displays.display
+        namespace["display"] = self._displays.display
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def serve(self) -> None:
+        """Run what the keeper asks for until it closes the channel."""
+        while (request := self._control.receive()) is not None:
+            self._control.send(self._run(request))
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        # Outside an execution a late interrupt means nothing; raising would end the session.
+        if self._executing:
+            raise KeyboardInterrupt
+
+    def _run(self, request: Frame) -> Frame:
+        code = cast("str", request["code"])  # written by the keeper
+        self._count += 1
+        self._displays.begin(request, self._count)
+        envs = cast("dict[str, str]", request.get("envs") or {})
+        end = outcome.End()
+        try:
+            with _environment(envs):
+                self._executing = True
+                try:
+                    self._execute(code)
+                finally:
+                    self._executing = False
+        except BaseException as error:
+            end = outcome.of_exception(error)
+        self._leave_if_forked(end.exit_code)
+        try:
+            self._executing = True
+            self._figures.flush()
+        except BaseException as error:
+            end = end if end.error is not None else outcome.of_exception(error)
+        finally:
+            self._executing = False
+        _flush_streams(end)
+        return {"t": "done", "exit_code": end.exit_code, "error": end.error, "memory": end.memory}
+
+    def _execute(self, code: str) -> None:
+        filename = f"<execution {self._count}>"
+        code = without_shellisms(code)
+        linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
+        self._figures.prepare()
+        tree = ast.parse(code, filename)
+        last = _take_last_expression(tree, code)
+        if tree.body:
+            self._evaluate(compile(tree, filename, "exec", _FLAGS, dont_inherit=True))
+        if last is not None:
+            value = self._evaluate(compile(last, filename, "eval", _FLAGS, dont_inherit=True))
+            if value is not None:
+                self._namespace["_"] = value
+                self._displays.show(value, main=True)
+
+    def _evaluate(self, code: CodeType) -> object:
+        value: object = eval(code, self._namespace)
+        if code.co_flags & _CO_COROUTINE:
+            return self._await(cast("Coroutine[object, object, object]", value))
+        return value
+
+    def _await(self, coroutine: Coroutine[object, object, object]) -> object:
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        task = self._loop.create_task(coroutine)
+        try:
+            return self._loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():
+                task.cancel()
+                self._loop.call_later(0.2, self._loop.stop)
+                self._loop.run_forever()
+            raise
+
+    def _leave_if_forked(self, exit_code: int) -> None:
+        """End a child that user code forked and that came back here: it must not answer in its parent's name."""
+        if os.getpid() != self._pid:
+            _flush_streams(outcome.End())
+            os._exit(exit_code)
+
+
+def _take_last_expression(tree: ast.Module, code: str) -> ast.Expression | None:
+    """Remove and return a closing expression whose value is shown; a semicolon after it hides the value."""
+    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return None
+    last = tree.body[-1]
+    line = code.splitlines()[(last.end_lineno or 1) - 1].encode()
+    if line[last.end_col_offset or 0 :].lstrip().startswith(b";"):
+        return None
+    tree.body.pop()
+    return ast.Expression(last.value)
+
+
+@contextlib.contextmanager
+def _environment(envs: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in envs}
+    os.environ.update(envs)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _flush_streams(end: outcome.End) -> None:
+    if end.message:
+        with contextlib.suppress(Exception):
+            print(end.message, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()

@@ -1,0 +1,228 @@
+"""The process.Process service over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from collections.abc import Mapping
+from typing import Final
+
+from . import connect, fields, limits
+from .config import AgentConfig, User
+from .exchange import Exchange
+from .failures import AgentError, invalid_argument
+from .processes import Frame, Process, Processes, Subscriber
+from .spawner import Launch
+
+_SIGNALS: Final = {
+    "SIGNAL_SIGTERM": 15,
+    "SIGNAL_SIGKILL": 9,
+    "SIGNAL_SIGINT": 2,
+    "SIGNAL_SIGHUP": 1,
+    "SIGNAL_SIGQUIT": 3,
+    "SIGNAL_SIGUSR1": 10,
+    "SIGNAL_SIGUSR2": 12,
+}
+_KEEPALIVE: Final = connect.message({"event": {"keepalive": {}}})
+
+Json = Mapping[str, object]
+
+
+class ProcessService:
+    """Answers the Process RPCs that work here. There are no pseudo-terminals, hence no Update."""
+
+    def __init__(self, config: AgentConfig, processes: Processes) -> None:
+        self._config = config
+        self._processes = processes
+        self.unary = {
+            "List": self._list,
+            "SendInput": self._send_input,
+            "SendSignal": self._send_signal,
+            "CloseStdin": self._close_stdin,
+        }
+
+    async def start(self, exchange: Exchange, user: User) -> None:
+        """Start a command and stream its events until it ends."""
+        try:
+            request = await read_stream_request(exchange)
+            launch, config, tag = self._launch(request, user)
+            process = await self._processes.start(
+                launch,
+                config,
+                tag,
+                stdin=fields.flag(request, "stdin"),
+                timeout_s=connect.timeout_of(exchange.head.headers) or None,
+            )
+        except AgentError as error:
+            refuse_stream(exchange, error)
+            return
+        kill = exchange.head.headers.get("cloche-kill-on-disconnect") == "1"
+        if exchange.gone and kill:
+            self._processes.kill_soon(process)
+        self._stream(exchange, process, kill_on_gone=kill)
+
+    async def connect(self, exchange: Exchange, user: User) -> None:
+        """Follow a command that runs already, or tell the end of one that has ended."""
+        del user
+        try:
+            request = await read_stream_request(exchange)
+            process = self._selected(request, ended=True)
+        except AgentError as error:
+            refuse_stream(exchange, error)
+            return
+        self._stream(exchange, process, kill_on_gone=False)
+
+    # -- streams ------------------------------------------------------------------------------------------------
+
+    def _stream(self, exchange: Exchange, process: Process, *, kill_on_gone: bool) -> None:
+        keepalive = Keepalive(exchange, _KEEPALIVE, _keepalive_interval(exchange))
+
+        def write(frame: Frame) -> None:
+            keepalive.touch()
+            exchange.write(frame)
+
+        def end(frame: Frame) -> None:
+            keepalive.stop()
+            exchange.finish(frame)
+
+        subscriber = Subscriber(write, end, lambda: exchange.paused)
+
+        def gone() -> None:
+            keepalive.stop()
+            process.unsubscribe(subscriber)
+            if kill_on_gone:
+                self._processes.kill_soon(process)
+
+        exchange.on_gone = gone
+        exchange.on_resume = process.resume
+        exchange.begin(200, connect.STREAM_TYPE)
+        process.subscribe(subscriber)
+        if exchange.gone:
+            gone()
+
+    # -- unary --------------------------------------------------------------------------------------------------
+
+    async def _list(self, _request: Json, _user: User) -> Json:
+        found: list[object] = []
+        for process in self._processes.running():
+            entry: dict[str, object] = {"config": process.config, "pid": process.pid}
+            if process.tag is not None:
+                entry["tag"] = process.tag
+            found.append(entry)
+        return {"processes": found}
+
+    async def _send_input(self, request: Json, _user: User) -> Json:
+        process = self._selected(request)
+        data = fields.data(fields.inner(request, "input"), "stdin")
+        if process.stdin is None or not process.stdin.open:
+            raise AgentError("failed_precondition", "the process has no open standard input", "invalid_argument")
+        process.stdin.send(data)
+        return {}
+
+    async def _send_signal(self, request: Json, _user: User) -> Json:
+        process = self._selected(request)
+        name = fields.text(request, "signal")
+        if name not in _SIGNALS:
+            raise invalid_argument("unknown signal", "signal")
+        await self._processes.signal(process, _SIGNALS[name])
+        return {}
+
+    async def _close_stdin(self, request: Json, _user: User) -> Json:
+        process = self._selected(request)
+        if process.stdin is not None:
+            process.stdin.finish()
+        return {}
+
+    def _selected(self, request: Json, *, ended: bool = False) -> Process:
+        selector = fields.inner(request, "process")
+        pid = fields.whole(selector, "pid", -1)
+        tag = fields.text(selector, "tag", "")
+        if pid < 0 and not tag:
+            raise invalid_argument("process needs a pid or a tag", "process")
+        return self._processes.find(pid if pid >= 0 else None, tag or None, ended=ended)
+
+    def _launch(self, request: Json, user: User) -> tuple[Launch, Json, str | None]:
+        if request.get("pty") is not None:
+            raise AgentError("unimplemented", "pseudo-terminals are not supported", "unsupported_operation")
+        wanted = fields.inner(request, "process")
+        command = fields.no_nul(fields.text(wanted, "cmd"), "cmd")
+        arguments = fields.texts(wanted, "args")
+        envs = fields.environment(wanted, "envs")
+        cwd = fields.no_nul(fields.text(wanted, "cwd", ""), "cwd")
+        if not command or any(len(word.encode()) > limits.ARGUMENT_BYTES for word in arguments):
+            raise invalid_argument("the command is empty or too long", "cmd")
+        tag = fields.text(request, "tag", "") or None
+        config: dict[str, object] = {"cmd": command, "args": arguments, "envs": envs}
+        if cwd:
+            config["cwd"] = cwd
+        launch = Launch(user, folders(self._config, user, cwd), envs, (command, *arguments))
+        return launch, config, tag
+
+
+def folders(config: AgentConfig, user: User, cwd: str) -> tuple[str, ...]:
+    """Return the folder to start in. Only a folder that nobody asked for has fallbacks."""
+    if not cwd:
+        first = config.workdir if config.workdir is not None and user.name == config.default_user else user.home
+        return (first, user.home, "/")
+    if cwd == "~" or cwd.startswith("~/"):
+        cwd = user.home + cwd[1:]
+    return (posixpath.join(user.home, cwd),)
+
+
+async def read_stream_request(exchange: Exchange) -> Json:
+    """Return the one message of a server-streaming request, as soon as it has arrived.
+
+    Raises:
+        AgentError: not one JSON message.
+    """
+    buffer = b""
+    while (found := connect.split_envelope(buffer)) is None:
+        piece = await exchange.read_some()
+        if not piece:
+            raise invalid_argument("the request has no message", "body")
+        buffer += piece
+    flags, payload = found
+    if flags & connect.END_STREAM:
+        raise invalid_argument("the request has no message", "body")
+    return connect.parse_object(payload)
+
+
+def refuse_stream(exchange: Exchange, error: AgentError) -> None:
+    """Answer a streaming request with nothing but an error."""
+    exchange.begin(200, connect.STREAM_TYPE)
+    exchange.finish(connect.end_with(error))
+
+
+def _keepalive_interval(exchange: Exchange) -> float:
+    value = exchange.head.headers.get("keepalive-ping-interval", "")
+    if value.isascii() and value.isdigit() and 0 < len(value) < 6 and int(value) > 0:
+        return float(value)
+    return limits.KEEPALIVE_DEFAULT_S
+
+
+class Keepalive:
+    """Sends a frame after each interval of silence."""
+
+    def __init__(self, exchange: Exchange, frame: bytes, interval_s: float) -> None:
+        self._exchange = exchange
+        self._frame = frame
+        self._interval_s = interval_s
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._timer = self._loop.call_at(self._last + interval_s, self._check)
+
+    def touch(self) -> None:
+        """Something was sent just now."""
+        self._last = self._loop.time()
+
+    def stop(self) -> None:
+        """Send no more."""
+        self._timer.cancel()
+
+    def _check(self) -> None:
+        now = self._loop.time()
+        if now - self._last >= self._interval_s:
+            if not self._exchange.paused:
+                self._exchange.write(self._frame)
+            self._last = now
+        self._timer = self._loop.call_at(self._last + self._interval_s, self._check)

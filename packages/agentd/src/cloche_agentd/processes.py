@@ -1,0 +1,260 @@
+"""Commands: their output, their subscribers, their end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from . import connect, limits
+from .config import KeeperHooks
+from .failures import AgentError
+from .link import LOST
+from .pumps import InputPipe, OutputPipe
+from .spawner import Child, Launch, Spawner, sandbox_lost
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a command ended. `exit_code` is 128 + signal where a signal ended it."""
+
+    exit_code: int
+    signal: int
+    stop_reason: str
+
+    def event(self) -> dict[str, object]:
+        """Return the end event of a process stream."""
+        end: dict[str, object] = {"exitCode": self.exit_code, "exited": not self.signal, "stopReason": self.stop_reason}
+        if self.signal:
+            end["status"] = f"signal: {_signal_name(self.signal)}"
+            end["signal"] = self.signal
+        else:
+            end["status"] = f"exit status {self.exit_code}"
+        if self.exit_code:
+            end["error"] = end["status"]
+        return {"event": {"end": end}}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def ending_of(status: int, memory_killed: bool) -> Ending:
+    """Return the ending that a raw wait status tells."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        reason = "memory_limit" if memory_killed and -code == signal.SIGKILL else "exit"
+        return Ending(128 - code, -code, reason)
+    return Ending(code, 0, "memory_limit" if memory_killed and code == 128 + signal.SIGKILL else "exit")
+
+
+TIMED_OUT: Final = Ending(128 + signal.SIGKILL, int(signal.SIGKILL), "timeout")
+Frame = bytes
+
+
+class Subscriber:
+    """One stream that follows a command. Called back by it; never blocks."""
+
+    def __init__(self, write: Callable[[Frame], None], end: Callable[[Frame], None], paused: Callable[[], bool]) -> None:
+        self.write = write
+        self.end = end
+        self.paused = paused
+
+
+class Process:
+    """A running command, or one that has ended and whose end is kept for late readers."""
+
+    def __init__(self, child: Child, config: Mapping[str, object], tag: str | None, stdin: InputPipe | None) -> None:
+        self.child = child
+        self.pid = child.pid
+        self.config = config
+        self.tag = tag
+        self.stdin = stdin
+        self.ending: Ending | None = None
+        self.last_frame: Frame = b""
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.subscribers: list[Subscriber] = []
+        self.outputs: list[OutputPipe] = []
+        self.timer: asyncio.TimerHandle | None = None
+        self.timed_out = False
+
+    def follow(self, stdout_fd: int, stderr_fd: int) -> None:
+        """Start reading the command's output."""
+        self.outputs = [
+            OutputPipe(stdout_fd, lambda data: self._publish("stdout", data)),
+            OutputPipe(stderr_fd, lambda data: self._publish("stderr", data)),
+        ]
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Send events to a stream from now on; the start event first."""
+        subscriber.write(connect.message({"event": {"start": {"pid": self.pid}}}))
+        if self.ending is not None:
+            subscriber.end(self.last_frame)
+            return
+        self.subscribers.append(subscriber)
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Stop sending to a stream; output that nobody reads is dropped."""
+        if subscriber in self.subscribers:
+            self.subscribers.remove(subscriber)
+        self.resume()
+
+    def resume(self) -> None:
+        """Read output again if every stream keeps up."""
+        if self.ending is None and not any(subscriber.paused() for subscriber in self.subscribers):
+            for output in self.outputs:
+                output.resume()
+
+    def finish(self, ending: Ending, last_frame: Frame) -> None:
+        """Hand over the output that is there, end every stream, and keep draining for processes left behind."""
+        if self.ending is not None:
+            return
+        if self.timer is not None:
+            self.timer.cancel()
+        for output in self.outputs:
+            output.drain()
+        self.ending = ending
+        self.last_frame = last_frame
+        for subscriber in self.subscribers:
+            subscriber.end(last_frame)
+        self.subscribers.clear()
+        if self.stdin is not None:
+            self.stdin.close()
+        for output in self.outputs:
+            output.discard()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _publish(self, stream: str, data: bytes) -> None:
+        if not self.subscribers:
+            return
+        frame = connect.data_frame(stream, data)
+        for subscriber in self.subscribers:
+            subscriber.write(frame)
+        if any(subscriber.paused() for subscriber in self.subscribers):
+            for output in self.outputs:
+                output.pause()
+
+
+class Processes:
+    """All commands of the sandbox."""
+
+    def __init__(self, spawner: Spawner, hooks: KeeperHooks, tasks: asyncio.TaskGroup) -> None:
+        self._spawner = spawner
+        self._hooks = hooks
+        self._tasks = tasks
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[int, Process] = {}
+        self._ended: dict[int, Process] = {}
+
+    async def start(
+        self, launch: Launch, config: Mapping[str, object], tag: str | None, *, stdin: bool, timeout_s: float | None
+    ) -> Process:
+        """Start a command; its tree is killed after `timeout_s`, and its streams then end with deadline_exceeded.
+
+        Raises:
+            AgentError: it could not be started.
+        """
+        if len(self._running) >= limits.PROCESSES:
+            raise AgentError("resource_exhausted", "too many processes", "command_failed_to_start")
+        kills_before = self._hooks.memory_kills()
+        out, out_child = self._spawner.pipe(launch.user, keeper_reads=True)
+        err, err_child = self._spawner.pipe(launch.user, keeper_reads=True)
+        theirs = [out_child, err_child]
+        ours = [out, err]
+        if stdin:
+            inp, inp_child = self._spawner.pipe(launch.user, keeper_reads=False)
+            theirs.insert(0, inp_child)
+            ours.append(inp)
+        try:
+            child = await self._spawner.spawn(launch, theirs)
+        except BaseException:
+            for fd in ours:
+                os.close(fd)
+            raise
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        process = Process(child, config, tag, InputPipe(ours[2]) if stdin else None)
+        self._running[child.pid] = process
+        process.follow(out, err)
+        child.exit.add_done_callback(lambda done: self._on_exit(process, done.result(), kills_before))
+        if timeout_s is not None:
+            process.timer = self._loop.call_later(timeout_s, self._time_out, process)
+        return process
+
+    def find(self, pid: int | None, tag: str | None, *, ended: bool = False) -> Process:
+        """Return the command with this pid or tag.
+
+        Raises:
+            AgentError: not_found.
+        """
+        found = self._running.get(pid) if pid is not None else None
+        if found is None and pid is not None and ended:
+            found = self._ended.get(pid)
+        if found is None and pid is None and tag is not None:
+            everywhere = [*self._running.values(), *(self._ended.values() if ended else ())]
+            found = next((process for process in everywhere if process.tag == tag), None)
+        if found is None:
+            raise AgentError("not_found", "process not found", "invalid_argument", field="process")
+        return found
+
+    def running(self) -> list[Process]:
+        """Return the commands that have not ended."""
+        return list(self._running.values())
+
+    def kill_soon(self, process: Process) -> None:
+        """Kill a command's tree without waiting for it."""
+        if process.ending is None:
+            self._tasks.create_task(self._spawner.kill_tree(process.child))
+
+    async def signal(self, process: Process, number: int) -> None:
+        """Signal a command. SIGKILL takes its whole tree and returns when it is gone.
+
+        Raises:
+            AgentError: not_found.
+        """
+        if number == signal.SIGKILL:
+            await self._spawner.kill_tree(process.child)
+        elif not await self._spawner.signal(process.child, number, group=True):
+            raise AgentError("not_found", "process not found", "invalid_argument", field="process")
+
+    # -- endings ------------------------------------------------------------------------------------------------
+
+    def _on_exit(self, process: Process, status: int, kills_before: int) -> None:
+        if status == LOST:
+            self._finish(process, Ending(137, int(signal.SIGKILL), "sandbox_lost"), connect.end_with(sandbox_lost()))
+            return
+        if process.timed_out:
+            # The kill is on its way through the tree; the streams end when it is done.
+            return
+        ending = ending_of(status, self._hooks.memory_kills() > kills_before)
+        self._finish(process, ending, connect.message(ending.event()) + connect.END_OK)
+
+    def _time_out(self, process: Process) -> None:
+        process.timed_out = True
+        self._tasks.create_task(self._kill_late(process))
+
+    async def _kill_late(self, process: Process) -> None:
+        await self._spawner.kill_tree(process.child)
+        error = AgentError(
+            "deadline_exceeded",
+            "the command did not end in time and was killed",
+            "command_timeout",
+            exit_code=TIMED_OUT.exit_code,
+            signal=TIMED_OUT.signal,
+        )
+        self._finish(process, TIMED_OUT, connect.end_with(error))
+
+    def _finish(self, process: Process, ending: Ending, last_frame: Frame) -> None:
+        process.finish(ending, last_frame)
+        if self._running.pop(process.pid, None) is not None:
+            self._ended[process.pid] = process
+            while len(self._ended) > limits.EXITED_KEPT:
+                del self._ended[next(iter(self._ended))]

@@ -1,0 +1,264 @@
+"""GET and POST /files: whole files over HTTP, streamed, written atomically."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import posixpath
+import re
+import stat
+import uuid
+import zlib
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+from . import limits
+from .config import AgentConfig, KeeperHooks, User
+from .exchange import Exchange
+from .failures import AgentError, from_os_error, invalid_argument
+from .multipart import Data, Parser, Part, PartEnd, boundary_of
+from .paths import Resolver, absolute, check_regular, open_regular
+
+_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
+_MODE: Final = re.compile(r"[0-7]{3,4}\Z")
+_NEW_FILE_MODE: Final = 0o644
+TEMPORARY_PREFIX: Final = ".cloche-upload-"
+
+
+class FileTransfers:
+    """Downloads and uploads."""
+
+    def __init__(self, config: AgentConfig, hooks: KeeperHooks, uploaded: Callable[[str], None]) -> None:
+        self._hooks = hooks
+        self._resolver = Resolver(config)
+        self._uploaded = uploaded
+
+    # -- download -----------------------------------------------------------------------------------------------
+
+    async def download(self, exchange: Exchange, user: User) -> None:
+        """Send a regular file, whole or one range of it."""
+        path = absolute(exchange.head.parameters().get("path", ""), user)
+        with self._hooks.become(user):
+            fd = open_regular(self._resolver.target(path), path)
+        try:
+            size = os.fstat(fd).st_size
+            wanted = _range_of(exchange.head.headers.get("range"), size)
+            if wanted is None:
+                await self._send(exchange, fd, 200, 0, size, [("accept-ranges", "bytes")])
+            else:
+                start, end = wanted
+                fields = [("content-range", f"bytes {start}-{end}/{size}")]
+                await self._send(exchange, fd, 206, start, end + 1 - start, fields)
+        finally:
+            os.close(fd)
+
+    async def _send(
+        self, exchange: Exchange, fd: int, status: int, offset: int, length: int, fields: list[tuple[str, str]]
+    ) -> None:
+        exchange.begin(status, "application/octet-stream", fields, length)
+        left = length
+        while left:
+            piece = os.pread(fd, min(left, limits.FILE_CHUNK_BYTES), offset)
+            if not piece:
+                # The file shrank while it was read: a short answer must not look complete.
+                exchange.abort()
+                return
+            offset += len(piece)
+            left -= len(piece)
+            if not left:
+                exchange.finish(piece)
+                return
+            exchange.write(piece)
+            await exchange.drain()
+        exchange.finish()
+
+    # -- upload -------------------------------------------------------------------------------------------------
+
+    async def upload(self, exchange: Exchange, user: User) -> None:
+        """Write the files of the request; each one appears whole or not at all."""
+        parameters = exchange.head.parameters()
+        path = parameters.get("path")
+        mode = _mode_of(parameters.get("mode"))
+        content_type = exchange.head.headers.get("content-type", "")
+        body = _decoded(exchange)
+        if content_type.startswith("multipart/form-data"):
+            written = await self._upload_parts(body, boundary_of(content_type), path, mode, user)
+        else:
+            upload = self._open(path or "", mode, user)
+            try:
+                async for piece in body:
+                    upload.write(piece)
+                written = [self._commit(upload)]
+            finally:
+                upload.discard()
+        exchange.reply(200, json.dumps(written).encode())
+
+    async def _upload_parts(
+        self, body: AsyncIterator[bytes], boundary: bytes, path: str | None, mode: int | None, user: User
+    ) -> list[dict[str, object]]:
+        parser = Parser(boundary)
+        written: list[dict[str, object]] = []
+        upload: Upload | None = None
+        try:
+            async for piece in body:
+                for event in parser.feed(piece):
+                    match event:
+                        case Part(name, filename):
+                            upload = None
+                            if name == "file" or filename is not None:
+                                upload = self._open(path or filename or "", mode, user)
+                        case Data(data):
+                            if upload is not None:
+                                upload.write(data)
+                        case PartEnd():
+                            if upload is not None:
+                                written.append(self._commit(upload))
+                                upload = None
+            if not parser.complete:
+                raise invalid_argument("the multipart body ends too early", "body")
+        finally:
+            if upload is not None:
+                upload.discard()
+        if not written:
+            raise invalid_argument("the request has no file", "body")
+        return written
+
+    def _commit(self, upload: Upload) -> dict[str, object]:
+        described = upload.commit()
+        self._uploaded(upload.target)
+        return described
+
+    def _open(self, path: str, mode: int | None, user: User) -> Upload:
+        return Upload(self._hooks, self._resolver, user, absolute(path, user), mode)
+
+
+class Upload:
+    """One file being written beside its target, and renamed over it at the end."""
+
+    def __init__(self, hooks: KeeperHooks, resolver: Resolver, user: User, path: str, mode: int | None) -> None:
+        self._hooks = hooks
+        self._user = user
+        self._path = path
+        self._size = 0
+        with hooks.become(user):
+            try:
+                self.target = resolver.target(path)
+                final_mode, owner = _inherited(self.target, path, mode)
+                folder = posixpath.dirname(self.target)
+                os.makedirs(folder, exist_ok=True)
+                self._temporary = posixpath.join(folder, f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}")
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._fd = os.open(self._temporary, flags, 0o600)
+            except OSError as error:
+                raise from_os_error(error, path) from error
+            os.fchmod(self._fd, final_mode)
+            if owner is not None:
+                # Only root may give files away; for everyone else the new file is simply the user's.
+                with contextlib.suppress(OSError):
+                    os.fchown(self._fd, *owner)
+
+    def write(self, data: bytes) -> None:
+        """Append bytes.
+
+        Raises:
+            AgentError: disk_full, file_too_large.
+        """
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError as error:
+            raise from_os_error(error, self._path) from error
+        self._size += len(data)
+
+    def commit(self) -> dict[str, object]:
+        """Put the file in place and describe it."""
+        try:
+            if self._size <= limits.FSYNC_BYTES:
+                # A large file's flush would hold up every other request of this single-threaded process.
+                os.fsync(self._fd)
+            with self._hooks.become(self._user):
+                os.rename(self._temporary, self.target)
+        except OSError as error:
+            raise from_os_error(error, self._path) from error
+        os.close(self._fd)
+        self._fd = -1
+        name = posixpath.basename(self._path)
+        return {"path": self._path, "name": name, "type": "file", "size": self._size}
+
+    def discard(self) -> None:
+        """Remove what was written, unless it is in place."""
+        if self._fd < 0:
+            return
+        os.close(self._fd)
+        self._fd = -1
+        with self._hooks.become(self._user):
+            try:
+                os.unlink(self._temporary)
+            except OSError:
+                return
+
+
+def _inherited(target: str, path: str, mode: int | None) -> tuple[int, tuple[int, int] | None]:
+    """Return mode and owner for the new file; an existing one keeps its own unless a mode is asked for."""
+    try:
+        existing = os.lstat(target)
+    except FileNotFoundError:
+        return (_NEW_FILE_MODE if mode is None else mode), None
+    check_regular(existing.st_mode, path)
+    try:
+        # A rename needs rights on the folder only. Ask for those on the file too, as any program would have to.
+        os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno != errno.ETXTBSY:
+            raise
+    kept = stat.S_IMODE(existing.st_mode) if mode is None else mode
+    return kept, (existing.st_uid, existing.st_gid)
+
+
+def _mode_of(value: str | None) -> int | None:
+    if value is None:
+        return None
+    if not _MODE.match(value):
+        raise invalid_argument("mode must be three or four octal digits", "mode")
+    return int(value, 8)
+
+
+def _range_of(value: str | None, size: int) -> tuple[int, int] | None:
+    """Return first and last byte of the one range that is asked for; None sends the whole file."""
+    found = _RANGE.match(value) if value else None
+    if found is None or not (found[1] or found[2]):
+        return None
+    if found[1]:
+        start = int(found[1])
+        end = min(int(found[2]), size - 1) if found[2] else size - 1
+    else:
+        start, end = max(0, size - int(found[2])), size - 1
+    if start > end:
+        raise AgentError("out_of_range", "the range is outside the file", "invalid_argument", status=416)
+    return start, end
+
+
+async def _decoded(exchange: Exchange) -> AsyncIterator[bytes]:
+    """Yield the body's bytes, gzip undone, never more than a chunk at once."""
+    coding = exchange.head.headers.get("content-encoding", "identity").lower()
+    if coding not in ("identity", "gzip", ""):
+        raise AgentError("invalid_argument", "unsupported content-encoding", "invalid_argument", status=415)
+    if coding != "gzip":
+        while piece := await exchange.read_some():
+            yield piece
+        return
+    decoder = zlib.decompressobj(wbits=31)
+    while piece := await exchange.read_some():
+        while piece and not decoder.eof:
+            try:
+                data = decoder.decompress(piece, limits.FILE_CHUNK_BYTES)
+            except zlib.error:
+                raise invalid_argument("the body is not gzip", "body") from None
+            piece = decoder.unconsumed_tail
+            if data:
+                yield data
+    if not decoder.eof:
+        raise invalid_argument("the gzip body ends too early", "body")
