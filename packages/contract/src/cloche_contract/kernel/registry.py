@@ -28,7 +28,7 @@ class PublishedSet:
     description: str
     server_name: str
     server_title: str
-    instructions: str
+    instructions: tuple[Mapping[str, Any], ...]
     contract_version: str
     envelope: str
     error_shape: str
@@ -73,7 +73,7 @@ def published_set(toolset: str) -> PublishedSet:
         description=data["description"],
         server_name=data["server_name"],
         server_title=data["server_title"],
-        instructions=data["instructions"],
+        instructions=tuple(data["instructions"]),
         contract_version=data["contract_version"],
         envelope=data["envelope"],
         error_shape=data["error_shape"],

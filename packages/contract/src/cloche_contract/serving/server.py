@@ -8,7 +8,7 @@ Source: decisions D7, D11, D12; architecture 3.6; MCP 2025-06-18 to 2026-07-28.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -66,7 +66,7 @@ class ToolServer:
             self._set.server_name,
             version=f"{version('cloche-contract')}+contract.{self._set.contract_version}",
             title=self._set.server_title,
-            instructions=instructions(self._set),
+            instructions=instructions(self._set, self._tools),
             cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="public")},
             get_tool_input_schema=self._input_schema,
         )
@@ -115,9 +115,11 @@ async def _send_progress(ctx: ServerRequestContext[Any], progress: float, messag
     await ctx.session.report_progress(progress, None, message)
 
 
-def instructions(published: PublishedSet) -> str:
+def instructions(published: PublishedSet, enabled: Container[str]) -> str:
     """What the server tells about itself: only what its enabled tools make true."""
-    return published.instructions
+    return " ".join(
+        part["text"] for part in published.instructions if all(tool in enabled for tool in part["tools"])
+    )
 
 
 def _unknown_tool(name: str) -> str:
