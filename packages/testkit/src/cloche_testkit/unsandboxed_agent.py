@@ -4,6 +4,7 @@ Commands and code that it is sent run on this host with the rights of the test. 
 tests of clients the true wire; only a real provider gives a sandbox.
 """
 
+import atexit
 import contextlib
 import os
 import secrets
@@ -26,6 +27,7 @@ from cloche_contract.lifecycle import AgentEndpoint
 
 _READY_WITHIN_S: Final = 20
 _END_WITHIN_S: Final = 3.0
+_running: Final = set[subprocess.Popen[bytes]]()
 
 
 class UnsandboxedAgent:
@@ -62,14 +64,16 @@ class UnsandboxedAgent:
         token_file.touch(mode=0o600)
         token_file.write_text(token)
         socket = folder / "agent.sock"
-        words = ["--socket", socket, "--token-file", token_file, "--home", home]
+        words = ["--sandbox-id", sandbox_id, "--socket", socket, "--token-file", token_file, "--home", home]
+        words += [word for name, value in envs.items() for word in ("--env", f"{name}={value}")]
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", agent_program(), *map(str, words)],
-            stdin=subprocess.PIPE,  # its end tells the agent that the test is gone
-            stdout=subprocess.DEVNULL,
-            env={"PATH": os.environ.get("PATH", os.defpath), **envs},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            env={},
             start_new_session=True,
         )
+        _running.add(process)
         endpoint = AgentEndpoint(
             base_url="http://agent", socket_path=str(socket), access_token=SecretStr(token), version="1"
         )
@@ -94,17 +98,25 @@ class UnsandboxedAgent:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        _running.discard(self._process)
 
     async def _until_ready(self) -> None:
+        assert self._process.stdout is not None
         with anyio.move_on_after(_READY_WITHIN_S):
-            while self._process.poll() is None:
-                with contextlib.suppress(OSError):
-                    async with await anyio.connect_unix(str(self.endpoint.socket_path)):
-                        return
-                await anyio.sleep(0.005)
+            # A thread that is abandoned ends with the process, which `start` then kills.
+            line = await to_thread.run_sync(self._process.stdout.readline, abandon_on_cancel=True)
+            if line == b"ready\n":
+                return
         raise ProviderFailed
+
+
+@atexit.register
+def _end_the_rest() -> None:
+    """A test that was interrupted must not leave an agent behind."""
+    for process in _running:
+        process.kill()
 
 
 def agent_program() -> Path:
