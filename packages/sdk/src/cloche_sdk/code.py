@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
+from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_SANDBOX_PORT, INTERPRETER_EXECUTE
 from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
 
 from .commands import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, OutputCallback, raise_for_end
@@ -18,6 +19,7 @@ from .results import CodeError, CodeResult, Execution, OutputFile
 __all__ = ["OutputCallback", "execute_code", "run_code"]
 
 DEFAULT_TIMEOUT_S = 30
+INTERPRETER_PORT = "49999"
 RESULTS_KEPT = 100
 RESULTS_KEPT_BYTES = 16_777_216
 # Keys of a result line that are not a representation of the value.
@@ -116,9 +118,9 @@ async def execute_code(
     if envs:
         message["env_vars"] = dict(envs)
     # Leaving the block below cuts the stream; the agent then interrupts the code, and kills it 2 s later.
-    headers = {"e2b-sandbox-port": "49999", "cloche-kill-on-disconnect": "1"}
+    headers = {HEADER_SANDBOX_PORT: INTERPRETER_PORT, HEADER_KILL_ON_DISCONNECT: "1"}
     try:
-        async with aclosing(AgentChannel(link).stream("/execute", message, headers=headers)) as lines:
+        async with aclosing(AgentChannel(link).stream(INTERPRETER_EXECUTE, message, headers=headers)) as lines:
             async for line in lines:
                 reader.take(line)
     except CommandTimeout:

@@ -7,10 +7,21 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from pydantic import MISSING
+
+from cloche_contract.agent import (
+    HEADER_KILL_ON_DISCONNECT,
+    HEADER_TIMEOUT_MS,
+    PROCESS_START,
+    ProcessListRequest,
+    ProcessSelector,
+    SendSignalRequest,
+)
+from cloche_contract.client import AgentClient
 from cloche_contract.errors import CommandTimeout as CatalogueCommandTimeout
 from cloche_contract.errors import ProcessNotFound, ProviderFailed, SandboxExpired, SandboxLost
 
-from .data_plane import AgentChannel
+from .data_plane import AgentChannel, answered
 from .link import SandboxLink
 from .output import OutputCapture, TextDecoder
 from .results import CommandResult, ProcessInfo
@@ -19,7 +30,6 @@ __all__ = ["AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "Command
 
 OutputCallback = Callable[[str], object]
 
-START_PATH = "/process.Process/Start"
 DEFAULT_TIMEOUT_S = 60
 KILLED_EXIT_CODE = 137
 UNKNOWN_EXIT_CODE = -1
@@ -105,6 +115,7 @@ class AsyncCommands:
 
     def __init__(self, link: SandboxLink) -> None:
         self._channel = AgentChannel(link)
+        self._client = AgentClient(self._channel)
 
     async def run(
         self,
@@ -152,9 +163,9 @@ class AsyncCommands:
         message = _start_message(command, cwd, envs)
         headers = _start_headers(timeout, user)
         # Leaving this block cuts the stream, and the agent then kills the whole tree.
-        headers["cloche-kill-on-disconnect"] = "1"
+        headers[HEADER_KILL_ON_DISCONNECT] = "1"
         try:
-            async with aclosing(self._channel.stream(START_PATH, message, headers=headers)) as messages:
+            async with aclosing(self._channel.stream(PROCESS_START, message, headers=headers)) as messages:
                 async for found in messages:
                     reader.take(found)
         except CatalogueCommandTimeout:
@@ -182,7 +193,7 @@ class AsyncCommands:
         """
         reader = ProcessReader(on_stdout, on_stderr)
         messages = self._channel.stream(
-            START_PATH, _start_message(command, cwd, envs), headers=_start_headers(timeout, user)
+            PROCESS_START, _start_message(command, cwd, envs), headers=_start_headers(timeout, user)
         )
         try:
             async for found in messages:
@@ -196,22 +207,23 @@ class AsyncCommands:
 
     async def list(self) -> tuple[ProcessInfo, ...]:
         """What the agent started and still runs."""
-        answer = await self._channel.unary("/process.Process/List", {}, headers={})
+        answer = await answered(self._client.process_list(ProcessListRequest()))
+        found = [] if answer.processes is MISSING else answer.processes
         return tuple(
             ProcessInfo(
-                pid=int(entry["pid"]),
-                command=str(entry["config"].get("cmd", "")),
-                args=tuple(entry["config"].get("args", ())),
-                tag=entry.get("tag"),
+                pid=process.pid,
+                command=process.config.cmd,
+                args=() if process.config.args is MISSING else tuple(map(str, process.config.args)),
+                tag=None if process.tag is MISSING else process.tag,
             )
-            for entry in answer.get("processes", ())
+            for process in found
         )
 
     async def kill(self, pid: int) -> bool:
         """Kill a process and everything that it started; False when there is no such process."""
-        message = {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"}
+        request = SendSignalRequest(process=ProcessSelector(pid=pid), signal="SIGNAL_SIGKILL")
         try:
-            await self._channel.unary("/process.Process/SendSignal", message, headers={})
+            await answered(self._client.process_send_signal(request))
         except ProcessNotFound:
             return False
         return True
@@ -271,7 +283,7 @@ def _start_message(command: str, cwd: str | None, envs: Mapping[str, str] | None
 
 
 def _start_headers(timeout_s: int, user: str | None) -> dict[str, str]:
-    headers = {"connect-timeout-ms": str(timeout_s * 1000)}
+    headers = {HEADER_TIMEOUT_MS: str(timeout_s * 1000)}
     if user is not None:
         headers["authorization"] = "Basic " + base64.b64encode(f"{user}:".encode()).decode()
     return headers

@@ -9,10 +9,13 @@ Source: decision D24; agent-protocol, parts 2 and 3.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from pydantic import ValidationError
+
+from cloche_contract.agent import HEADER_TIMEOUT_MS, INTERPRETER_EXECUTE
 from cloche_contract.errors import (
     AuthenticationFailed,
     ClocheError,
@@ -30,12 +33,14 @@ from .silence import AgentRefusal, AgentUnreachable
 if TYPE_CHECKING:
     from ._http import Reply
 
-__all__ = ["AgentChannel"]
+__all__ = ["AgentChannel", "answered"]
+
+_T = TypeVar("_T")
 
 _UNARY = {"content-type": "application/json", "connect-protocol-version": "1"}
 _STREAM = {"content-type": connect.STREAM_CONTENT_TYPE, "connect-protocol-version": "1"}
 _LINES = {"content-type": "application/json"}
-LINE_PATHS = frozenset({"/execute"})
+LINE_PATHS = frozenset({INTERPRETER_EXECUTE})
 LAST_LINE = "end_of_execution"
 
 
@@ -97,9 +102,17 @@ class AgentChannel:
             raise ProviderFailed from error
 
 
+async def answered(call: Awaitable[_T]) -> _T:
+    """The answer of the generated client; one that is not of its kind is the platform's failure."""
+    try:
+        return await call
+    except ValidationError as error:
+        raise ProviderFailed from error
+
+
 def _asked_s(message: Mapping[str, Any], headers: Mapping[str, str]) -> float:
     """How long the caller lets the work take: the connection must not give up before."""
-    asked = headers.get("connect-timeout-ms") or message.get("timeout_ms") or 0
+    asked = headers.get(HEADER_TIMEOUT_MS) or message.get("timeout_ms") or 0
     return float(asked) / 1000
 
 

@@ -7,10 +7,24 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 from urllib.parse import quote
 
+from pydantic import MISSING
+
+from cloche_contract.agent import (
+    ROUTE_READ_FILE,
+    ROUTE_WRITE_FILE,
+    Entry,
+    ListDirRequest,
+    MakeDirRequest,
+    MoveRequest,
+    RemoveRequest,
+    StatRequest,
+)
+from cloche_contract.client import AgentClient
 from cloche_contract.errors import FileExists, FileNotFound, FileTooLarge, InvalidArgument, NotText, ProviderFailed
 
-from .data_plane import AgentChannel
+from .data_plane import AgentChannel, answered
 from .link import SandboxLink
+from .requests import build
 from .results import FileEntry, FileListing, WriteResult
 
 __all__ = ["AsyncFiles"]
@@ -19,7 +33,6 @@ READ_LIMIT_BYTES = 67_108_864
 LIST_LIMIT = 100_000
 REPLY_LIMIT_BYTES = 1_048_576
 
-_SERVICE = "/filesystem.Filesystem/"
 _BYTES = {"content-type": "application/octet-stream"}
 _IDENTITY = {"accept-encoding": "identity"}
 _TYPES: Mapping[str, Literal["file", "directory", "symlink"]] = {
@@ -34,6 +47,7 @@ class AsyncFiles:
 
     def __init__(self, link: SandboxLink) -> None:
         self._channel = AgentChannel(link)
+        self._client = AgentClient(self._channel)
 
     async def read(self, path: str, *, encoding: str = "utf-8", max_bytes: int = READ_LIMIT_BYTES) -> str:
         """Read a file as text.
@@ -58,7 +72,7 @@ class AsyncFiles:
             FileNotFound, FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be read.
             FileTooLarge: it has more than `max_bytes`.
         """
-        async with self._channel.send("GET", f"/files?path={_quoted(path)}", headers=_IDENTITY) as reply:
+        async with self._channel.send("GET", f"{ROUTE_READ_FILE}?path={_quoted(path)}", headers=_IDENTITY) as reply:
             size = reply.headers.get("content-length", "")
             if size.isdigit() and int(size) > max_bytes:
                 raise FileTooLarge(size=int(size), limit=max_bytes)
@@ -79,7 +93,9 @@ class AsyncFiles:
             DiskFull, FileTooLarge: there is no room.
         """
         content = _encoded(data) if isinstance(data, str) else data
-        query = f"/files?path={_quoted(path)}" + (f"&mode={quote(mode, safe='')}" if mode is not None else "")
+        query = f"{ROUTE_WRITE_FILE}?path={_quoted(path)}" + (
+            f"&mode={quote(mode, safe='')}" if mode is not None else ""
+        )
         async with self._channel.send("POST", query, content=content, headers=_BYTES) as reply:
             body = await reply.read(REPLY_LIMIT_BYTES)
         written = _first(body)
@@ -91,10 +107,12 @@ class AsyncFiles:
         Raises:
             FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be listed.
         """
-        answer = await self._call("ListDir", {"path": path, "depth": 1, "limit": limit})
-        entries = [_entry(found) for found in answer.get("entries", ())]
-        entries.sort(key=lambda entry: entry.name)
-        return FileListing(tuple(entries[:limit]), max(int(answer.get("total", 0)), len(entries)))
+        request = build(ListDirRequest, path=path, depth=1, limit=limit)
+        answer = await answered(self._client.filesystem_list_dir(request))
+        found = [] if answer.entries is MISSING else answer.entries
+        entries = sorted(map(_entry, found), key=lambda entry: entry.name)
+        total = 0 if answer.total is MISSING else answer.total
+        return FileListing(tuple(entries[:limit]), max(total, len(entries)))
 
     async def get_info(self, path: str) -> FileEntry:
         """Describe one path.
@@ -102,12 +120,13 @@ class AsyncFiles:
         Raises:
             FileNotFound, FilePermissionDenied: it cannot be told.
         """
-        return _entry((await self._call("Stat", {"path": path}))["entry"])
+        request = build(StatRequest, path=path)
+        return _entry((await answered(self._client.filesystem_stat(request))).entry)
 
     async def exists(self, path: str) -> bool:
         """Whether there is anything at that path."""
         try:
-            await self._call("Stat", {"path": path})
+            await self.get_info(path)
         except FileNotFound:
             return False
         return True
@@ -115,14 +134,14 @@ class AsyncFiles:
     async def make_dir(self, path: str) -> bool:
         """Make a directory and its parents; False when it is there already."""
         try:
-            await self._call("MakeDir", {"path": path})
+            await answered(self._client.filesystem_make_dir(build(MakeDirRequest, path=path)))
         except FileExists:
             return False
         return True
 
     async def remove(self, path: str) -> None:
         """Remove a file, or a directory with all it holds; that there is none is no error."""
-        await self._call("Remove", {"path": path})
+        await answered(self._client.filesystem_remove(build(RemoveRequest, path=path)))
 
     async def rename(self, source: str, destination: str) -> FileEntry:
         """Move a file or directory.
@@ -130,10 +149,8 @@ class AsyncFiles:
         Raises:
             FileNotFound: there is no source.
         """
-        return _entry((await self._call("Move", {"source": source, "destination": destination}))["entry"])
-
-    async def _call(self, method: str, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        return await self._channel.unary(_SERVICE + method, message, headers={})
+        request = build(MoveRequest, source=source, destination=destination)
+        return _entry((await answered(self._client.filesystem_move(request))).entry)
 
 
 def _encoded(text: str) -> bytes:
@@ -162,12 +179,12 @@ def _first(body: bytes | None) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", items[0])
 
 
-def _entry(found: Mapping[str, Any]) -> FileEntry:
-    mode = found.get("mode")
+def _entry(found: Entry) -> FileEntry:
+    is_link = found.isSymlink is True
     return FileEntry(
-        name=str(found["name"]),
-        path=str(found["path"]),
-        type="symlink" if found.get("isSymlink") else _TYPES.get(str(found.get("type")), "other"),
-        size=int(found.get("size", 0)),
-        mode=None if mode is None else int(mode),
+        name=found.name,
+        path=found.path,
+        type="symlink" if is_link else _TYPES.get(str(found.type), "other"),
+        size=0 if found.size is MISSING else int(found.size),
+        mode=None if found.mode is MISSING else found.mode,
     )

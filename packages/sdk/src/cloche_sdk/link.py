@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import anyio
 from pydantic import MISSING
 
+from cloche_contract.agent import HEADER_ACCESS_TOKEN, HEADER_RENEW, ROUTE_HEALTH
 from cloche_contract.errors import (
     ClocheError,
     NotFound,
@@ -69,7 +70,7 @@ class SandboxLink:
     @lifetime_s.setter
     def lifetime_s(self, seconds: int | None) -> None:
         self._lifetime_s = seconds
-        self._renew_headers = {} if seconds is None else {"cloche-renew": str(seconds)}
+        self._renew_headers = {} if seconds is None else {HEADER_RENEW: str(seconds)}
 
     async def enter(self) -> tuple[AgentHttp, Mapping[str, str]]:
         """The agent's connection, and the headers that renew the lifetime with this request.
@@ -107,7 +108,7 @@ class SandboxLink:
             await self.renew_before_use()
             return
         http, headers = await self.enter()
-        async with http.request("GET", "/health", headers=headers):
+        async with http.request("GET", ROUTE_HEALTH, headers=headers):
             return
 
     async def refresh(self) -> SandboxRecord:
@@ -137,7 +138,7 @@ class SandboxLink:
         """Whether the agent answers its health check."""
         try:
             http = self._http or await self._connect()
-            async with http.request("GET", "/health"):
+            async with http.request("GET", ROUTE_HEALTH):
                 return True
         except (AgentRefusal, AgentUnreachable, NotFound):
             return False
@@ -173,7 +174,7 @@ class SandboxLink:
             from ._http import AgentHttp
 
             routing = {} if agent.headers is MISSING else agent.headers
-            headers = {**routing, "user-agent": "cloche", "x-access-token": agent.access_token.get_secret_value()}
+            headers = {**routing, "user-agent": "cloche", HEADER_ACCESS_TOKEN: agent.access_token.get_secret_value()}
             self._http = AgentHttp(socket_path=agent.socket_path, base_url=agent.base_url, headers=headers)
             return self._http
 
