@@ -47,7 +47,7 @@ def enter_context_process(fds: Sequence[int], null: int, env: Mapping[str, str],
         namespace = _make_main(profile)
         os.register_at_fork(after_in_child=control.close)
         Interpreter(control, namespace).serve()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - a process entry point: nothing may unwind into init's stack
         status = 70
     os._exit(status)
 

@@ -353,6 +353,8 @@ def _finish_of(frame: control.Frame, files: list[str]) -> Finish:
     error: dict[str, str] | None = None
     if isinstance(told, dict):
         fields = cast("dict[object, object]", told)
-        error = {name: str(fields.get(name, ""))[: limits.TRACEBACK_CHARS * 2] for name in ("name", "value", "traceback")}
+        error = {
+            name: str(fields.get(name, ""))[: limits.TRACEBACK_CHARS * 2] for name in ("name", "value", "traceback")
+        }
     reason = "memory_limit" if frame.get("memory") is True else "exit"
     return Finish(exit_code, reason, error=error, files=files)

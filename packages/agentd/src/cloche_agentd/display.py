@@ -79,8 +79,8 @@ def _quietly(make: Callable[[], object]) -> object:
     """Run a representation method of user code; one that fails represents nothing."""
     try:
         return make()
-    except Exception as error:
-        print(f"representation failed: {type(error).__name__}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - user code may raise anything
+        sys.stderr.write(f"representation failed: {type(error).__name__}\n")
         return None
 
 

@@ -131,10 +131,9 @@ class Exchange:
 
     def finish(self, data: bytes = b"") -> None:
         """Send the last piece and end the answer."""
+        tail = data
         if self._chunked:
             tail = b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data) if data else b"0\r\n\r\n"
-        else:
-            tail = data
         if self._pending_head or tail:
             self._send(self._pending_head + tail)
         self._pending_head = b""

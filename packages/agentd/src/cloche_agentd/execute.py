@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from . import connect, fields, limits
-from .config import AgentConfig, KeeperHooks, User
+from .config import AgentConfig, KeeperHooks
 from .contexts import Context, Finish, Job, Makers, Run
 from .exchange import Exchange
 from .failures import AgentError, invalid_argument
@@ -59,11 +59,10 @@ class Interpreters:
         if context_id:
             await self._run_in_context(exchange, self._context(context_id), job)
             return
-        language, runner = await self.languages.choose(name, self._user)
+        _language, runner = await self.languages.choose(name, self._user)
         if runner is None:
             await self._run_in_context(exchange, self._contexts[DEFAULT_CONTEXT], job)
         else:
-            del language
             await self._run_program(exchange, runner, job)
 
     def _job(self, request: Json, code: str) -> Job:
@@ -152,10 +151,15 @@ class Interpreters:
         self._end(sink, finish, start_ns, self._default_folders[0])
 
     async def _wait_for(self, exchange: Exchange, child: Child, job: Job, kills_before: int) -> Finish:
-        gone = asyncio.get_running_loop().create_future()
-        exchange.on_gone = lambda: gone.done() or gone.set_result(None)
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def leave() -> None:
+            if not gone.done():
+                gone.set_result(None)
+
+        exchange.on_gone = leave
         if exchange.gone:
-            gone.set_result(None)
+            leave()
         await asyncio.wait([child.exit, gone], timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if not child.exit.done():
             await self._spawner.kill_tree(child)
@@ -209,7 +213,7 @@ class Interpreters:
     def _context(self, identity: str) -> Context:
         context = self._contexts.get(identity)
         if context is None:
-            raise AgentError("not_found", "context not found", "invalid_argument", field="context_id")
+            raise AgentError("not_found", "context not found", "context_not_found")
         return context
 
 

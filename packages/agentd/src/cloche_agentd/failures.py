@@ -72,8 +72,8 @@ _BY_ERRNO: Final[Mapping[int, tuple[str, str, str]]] = {
     errno.ENAMETOOLONG: ("invalid_argument", "path is too long", "path_invalid"),
     errno.EINVAL: ("invalid_argument", "path is not valid", "path_invalid"),
     errno.ENXIO: ("invalid_argument", "not a regular file", "file_special"),
-    errno.ENOTEMPTY: ("failed_precondition", "directory is not empty", "invalid_argument"),
-    errno.EEXIST: ("already_exists", "path already exists", "invalid_argument"),
+    errno.ENOTEMPTY: ("failed_precondition", "directory is not empty", "file_exists"),
+    errno.EEXIST: ("already_exists", "path already exists", "file_exists"),
     errno.EFBIG: ("resource_exhausted", "file is too large", "file_too_large"),
 }
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})

@@ -50,7 +50,7 @@ class Figures:
         self._prepared = False
         displays.show_figure = self._as_figure
         backend = _Backend(_BACKEND)
-        backend.__dict__["show"] = lambda *_args, **_options: self.flush()
+        backend.__dict__["show"] = self._show
         sys.modules[_BACKEND] = backend
         sys.meta_path.insert(0, _PyplotWatch())
 
@@ -62,6 +62,9 @@ class Figures:
         pyplot: Any = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None:
             pyplot.switch_backend(_NAME)
+
+    def _show(self, *_arguments: object, **_options: object) -> None:
+        self.flush()
 
     def flush(self) -> None:
         """Show every open figure and close it."""

@@ -93,7 +93,7 @@ class FilesystemService:
         with self._hooks.become(user):
             target = self._resolver.target(path)
             if os.path.isdir(target):
-                raise AgentError("already_exists", f"directory already exists: {path}", "invalid_argument")
+                raise AgentError("already_exists", f"directory already exists: {path}", "file_exists")
             if os.path.lexists(target):
                 raise AgentError("invalid_argument", f"path already exists but is not a directory: {path}",
                                  "file_not_directory")  # fmt: skip

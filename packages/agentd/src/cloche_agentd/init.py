@@ -29,7 +29,7 @@ def run_init(link_socket: socket.socket, profile: InitProfile) -> NoReturn:
     status = 0
     try:
         Init(link_socket, profile).run()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - a process entry point
         status = 70
     os._exit(status)
 

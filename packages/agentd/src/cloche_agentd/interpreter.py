@@ -10,7 +10,7 @@ import linecache
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Generator
 from types import CodeType, FrameType
 from typing import Final, cast
 
@@ -63,13 +63,13 @@ class Interpreter:
                     self._execute(code)
                 finally:
                     self._executing = False
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything
             end = outcome.of_exception(error)
         self._leave_if_forked(end.exit_code)
         try:
             self._executing = True
             self._figures.flush()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything
             end = end if end.error is not None else outcome.of_exception(error)
         finally:
             self._executing = False
@@ -131,7 +131,7 @@ def _take_last_expression(tree: ast.Module, code: str) -> ast.Expression | None:
 
 
 @contextlib.contextmanager
-def _environment(envs: dict[str, str]) -> Iterator[None]:
+def _environment(envs: dict[str, str]) -> Generator[None]:
     before = {name: os.environ.get(name) for name in envs}
     os.environ.update(envs)
     try:
@@ -147,7 +147,7 @@ def _environment(envs: dict[str, str]) -> Iterator[None]:
 def _flush_streams(end: outcome.End) -> None:
     if end.message:
         with contextlib.suppress(Exception):
-            print(end.message, file=sys.stderr)
+            sys.stderr.write(end.message + "\n")
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()

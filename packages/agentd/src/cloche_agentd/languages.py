@@ -55,11 +55,7 @@ class Languages:
 
     async def available(self, user: User) -> list[str]:
         """Return the languages that work in this sandbox."""
-        found = ["python"]
-        for language in _PER_CALL:
-            if await self._runner(language, user) is not None:
-                found.append(language)
-        return found
+        return ["python", *[name for name in _PER_CALL if await self._runner(name, user) is not None]]
 
     async def choose(self, name: str, user: User) -> tuple[str, Runner | None]:
         """Return the language that a request names, and its program; None is the warm interpreter.

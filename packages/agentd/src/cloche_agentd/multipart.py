@@ -119,7 +119,7 @@ class Parser:
     def _after_boundary(self) -> bool:
         if len(self._buffer) < 2:
             return False
-        if self._buffer[:2] == b"--":
+        if self._buffer.startswith(b"--"):
             self._state = "end"
             return True
         end = self._buffer.find(b"\r\n")

@@ -46,7 +46,7 @@ def _of_exit(error: SystemExit) -> End:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 - user code may raise anything
         return "<the error's text failed>"
 
 

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 from . import guest_calls
 from .agent import run_keeper
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     listeners = [_listen(options)]
     config = _configuration(options)
     with _removed_at_end(options.socket):
-        print("ready", flush=True)
+        _say("ready")
         return run_keeper(config, keeper_end, listeners, KeeperHooks())
 
 
@@ -76,12 +76,18 @@ def _listen(options: argparse.Namespace) -> socket.socket:
         listener.listen(128)
         return listener
     listener = socket.create_server(("127.0.0.1", options.port), backlog=128)
-    print(f"port {listener.getsockname()[1]}", flush=True)
+    _say(f"port {listener.getsockname()[1]}")
     return listener
 
 
+def _say(line: str) -> None:
+    """Tell whoever started us: before "ready" nothing is served."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 @contextlib.contextmanager
-def _removed_at_end(path: str | None) -> Iterator[None]:
+def _removed_at_end(path: str | None) -> Generator[None]:
     try:
         yield
     finally:

@@ -58,13 +58,13 @@ TIMED_OUT: Final = Ending(128 + signal.SIGKILL, int(signal.SIGKILL), "timeout")
 Frame = bytes
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Subscriber:
     """One stream that follows a command. Called back by it; never blocks."""
 
-    def __init__(self, write: Callable[[Frame], None], end: Callable[[Frame], None], paused: Callable[[], bool]) -> None:
-        self.write = write
-        self.end = end
-        self.paused = paused
+    write: Callable[[Frame], None]
+    end: Callable[[Frame], None]
+    paused: Callable[[], bool]
 
 
 class Process:
@@ -202,7 +202,7 @@ class Processes:
             everywhere = [*self._running.values(), *(self._ended.values() if ended else ())]
             found = next((process for process in everywhere if process.tag == tag), None)
         if found is None:
-            raise AgentError("not_found", "process not found", "invalid_argument", field="process")
+            raise AgentError("not_found", "process not found", "process_not_found")
         return found
 
     def running(self) -> list[Process]:
@@ -223,7 +223,7 @@ class Processes:
         if number == signal.SIGKILL:
             await self._spawner.kill_tree(process.child)
         elif not await self._spawner.signal(process.child, number, group=True):
-            raise AgentError("not_found", "process not found", "invalid_argument", field="process")
+            raise AgentError("not_found", "process not found", "process_not_found")
 
     # -- endings ------------------------------------------------------------------------------------------------
 
@@ -247,8 +247,6 @@ class Processes:
             "deadline_exceeded",
             "the command did not end in time and was killed",
             "command_timeout",
-            exit_code=TIMED_OUT.exit_code,
-            signal=TIMED_OUT.signal,
         )
         self._finish(process, TIMED_OUT, connect.end_with(error))
 

@@ -44,12 +44,11 @@ def result_line(frame: Mapping[str, object]) -> tuple[dict[str, object] | None, 
     }
     if extra:
         line["extra"] = extra
-    if files:
-        line["files"] = files
+    paths = [str(path) for path in files.values()]
     if len(line) == 1:
-        return None, []
+        return None, paths
     line["is_main_result"] = frame.get("main") is True
-    return line, [str(path) for path in files.values()]
+    return line, paths
 
 
 def _object(value: object) -> dict[str, object]:

@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
         buffer = self._buffer
         if self._closing:
             return False
-        while buffer[:2] == b"\r\n":
+        while buffer.startswith(b"\r\n"):
             del buffer[:2]
         end = buffer.find(b"\r\n\r\n")
         if end < 0:

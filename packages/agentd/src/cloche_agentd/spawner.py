@@ -155,7 +155,7 @@ def _refusal(reply: Mapping[str, object], launch: Launch) -> AgentError:
         reason = "the program may not be executed"
     elif number in (errno.EAGAIN, errno.ENOMEM):
         reason = "the sandbox is at its limit of processes or memory"
-        return AgentError("resource_exhausted", reason, "command_failed_to_start", errno=number)
+        return AgentError("resource_exhausted", reason, "command_failed_to_start")
     else:
         reason = "the program could not be started"
-    return AgentError("invalid_argument", reason, "command_failed_to_start", errno=number)
+    return AgentError("invalid_argument", reason, "command_failed_to_start")
