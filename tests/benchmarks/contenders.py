@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -33,9 +33,7 @@ def plain_python() -> str:
 def run_program(command: Sequence[str]) -> float:
     """Seconds from the start of a program to its end; its output must be the answer."""
     started = time.perf_counter()
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     seconds = time.perf_counter() - started
     if done.returncode != 0 or done.stdout.strip() != ANSWER:
         raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[-120:]}")
@@ -142,7 +140,7 @@ class LocalSandboxes:
 
 
 @asynccontextmanager
-async def create_group() -> AsyncIterator[Group]:
+async def create_group() -> AsyncGenerator[Group]:
     """From nothing to the first output of Python code."""
     base, warm = LocalSandboxes("base"), LocalSandboxes("code-interpreter-v1")
     bare = BareFork()
@@ -173,7 +171,7 @@ async def create_group() -> AsyncIterator[Group]:
 
 
 @asynccontextmanager
-async def call_group() -> AsyncIterator[Group]:
+async def call_group() -> AsyncGenerator[Group]:
     """One tool call over MCP stdio, in a session that is warm."""
     async with AsyncExitStack() as stack:
         cloche = stack.enter_context(StdioClient([str(ABX), "mcp", "start"]))
@@ -204,7 +202,7 @@ def start_to_tools(command: Sequence[str]) -> float:
 
 
 @asynccontextmanager
-async def start_group() -> AsyncIterator[Group]:
+async def start_group() -> AsyncGenerator[Group]:
     """A server process, from its start to the answered tools/list."""
 
     def contender(name: str, *command: str) -> Contender:
@@ -218,7 +216,7 @@ async def start_group() -> AsyncIterator[Group]:
 
 
 @asynccontextmanager
-async def one_shot_group() -> AsyncIterator[Group]:
+async def one_shot_group() -> AsyncGenerator[Group]:
     """A whole command: nothing is warm."""
     yield Group(
         "One-shot, cold",
