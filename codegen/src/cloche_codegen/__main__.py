@@ -31,7 +31,7 @@ def main() -> int:
         print(exc, file=sys.stderr)
         return 1
     act = write if arguments.command == "build" else compare
-    findings = act(repository, planned, roots())
+    findings = act(repository, planned, roots(repository))
     for finding in findings:
         print(finding)
     if arguments.command == "check" and findings:

@@ -10,8 +10,19 @@ from cloche_codegen.load import Document, JsonObject, Library
 from cloche_codegen.publish import inline
 
 CHECKS = {"max_bytes": "maxBytes", "total_bytes": "totalBytes", "no_parent_segment": "parentSegment"}
-_CONSTRAINTS = ("minimum", "maximum", "minLength", "maxLength", "pattern", "enum", "minItems", "maxItems")
-_CONSTRAINTS += ("maxProperties", "propertyNames", "type")
+_CONSTRAINTS = (
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "enum",
+    "minItems",
+    "maxItems",
+    "maxProperties",
+    "propertyNames",
+    "type",
+)
 
 
 def expand(value: Any) -> Any:

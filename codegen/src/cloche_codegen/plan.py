@@ -8,26 +8,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cloche_codegen import lint
-from cloche_codegen.emit import agent, contract, models
+from cloche_codegen.emit import agent, contract, manifest, models, reference, sync
 from cloche_codegen.ir import tool_sets
-from cloche_codegen.load import Library, load
+from cloche_codegen.load import load
 
 CONTRACT = "packages/contract/src/cloche_contract/_gen"
 AGENTD = "packages/agentd/src/cloche_agentd/_gen"
+SDK = f"{sync.SDK}/_gen"
+REFERENCE = "docs/reference"
+MANIFEST = f"{CONTRACT}/MANIFEST.json"
+
+_ISORT = 'lint.isort.known-first-party = ["cloche_contract", "cloche_sdk"]'
+_RUFF = ("--isolated", "--no-cache", "--quiet", "--target-version", "py310", "--line-length", "120")
 
 
 @dataclass(frozen=True)
 class Output:
-    """One file that the generator owns."""
+    """One file that the generator owns, and the files that it comes from."""
 
     path: str
     text: str
-    schemas: tuple[str, ...]
+    sources: tuple[str, ...]
 
 
-def roots() -> tuple[str, ...]:
-    """Folders in which nothing but outputs may lie."""
-    return (CONTRACT, AGENTD)
+def roots(repository: Path) -> tuple[str, ...]:
+    """Folders in which nothing but outputs may lie: every `_gen` of a package, and the reference pages."""
+    there = {folder.relative_to(repository).as_posix() for folder in repository.glob("packages/*/src/*/_gen")}
+    return tuple(sorted({CONTRACT, AGENTD, REFERENCE} | there))
 
 
 def outputs(repository: Path) -> list[Output]:
@@ -36,41 +43,43 @@ def outputs(repository: Path) -> list[Output]:
     lint.check(library)
     sets = tool_sets(library)
     found: dict[str, tuple[str, list[str]]] = {}
-    found.update({f"{CONTRACT}/{path}": value for path, value in contract.emit(library, sets).items()})
-    found.update({f"{CONTRACT}/{path}": value for path, value in agent.emit_client(library).items()})
-    found.update({f"{AGENTD}/{path}": value for path, value in agent.emit_agentd(library).items()})
+    for folder, made in (
+        (CONTRACT, contract.emit(library, sets)),
+        (CONTRACT, agent.emit_client(library)),
+        (AGENTD, agent.emit_agentd(library)),
+        (SDK, sync.emit(repository)),
+        (REFERENCE, reference.emit(library, sets)),
+    ):
+        found.update({f"{folder}/{path}": value for path, value in made.items()})
     found.update(models.emit(library, sets, f"{CONTRACT}/models"))
     _packages(found)
-    formatted = _formatted({path: text for path, (text, _) in found.items() if path.endswith(".py")})
-    return [
-        Output(path, formatted.get(path, text), tuple(sorted(schemas)))
-        for path, (text, schemas) in sorted(found.items())
-    ]
+    texts = {path: text for path, (text, _) in found.items()}
+    texts.update(_formatted({path: text for path, text in texts.items() if path.endswith(".py")}))
+    owned = {path: (texts[path], _sources(schemas)) for path, (_, schemas) in found.items()}
+    owned[MANIFEST] = (manifest.emit(library, owned, repository), ("schemas/CONTRACT_VERSION",))
+    return [Output(path, text, sources) for path, (text, sources) in sorted(owned.items())]
+
+
+def _sources(names: list[str]) -> tuple[str, ...]:
+    """Full paths: schemas are named from their folder, everything else from the root."""
+    return tuple(sorted({name if name.startswith("packages/") else f"schemas/{name}" for name in names}))
 
 
 def _packages(found: dict[str, tuple[str, list[str]]]) -> None:
     """Every folder with Python in it is a package."""
     folders = {str(Path(path).parent) for path in found if path.endswith(".py")}
     for folder in sorted(folders | {f"{CONTRACT}/models"}):
-        below = {schema for path, (_, schemas) in found.items() if path.startswith(f"{folder}/") for schema in schemas}
+        below = {name for path, (_, names) in found.items() if path.startswith(f"{folder}/") for name in names}
         found.setdefault(f"{folder}/__init__.py", ('"""Generated; do not edit. See schemas/."""\n', sorted(below)))
 
 
 def _formatted(sources: Mapping[str, str]) -> dict[str, str]:
-    """The sources as the pinned ruff formats them; its own settings, not those of the folder it runs in."""
+    """The sources as the pinned ruff formats them, by settings of its own, not those of the folder it runs in."""
     with tempfile.TemporaryDirectory() as scratch:
         for path, text in sources.items():
             file = Path(scratch) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        base = [sys.executable, "-m", "ruff"]
-        options = ["--isolated", "--no-cache", "--quiet", "--target-version", "py310", "--line-length", "120"]
-        known = 'lint.isort.known-first-party = ["cloche_contract"]'
-        subprocess.run(
-            [*base, "check", "--fix", "--select", "I,F401", "--config", known, *options, scratch], check=True
-        )
-        subprocess.run([*base, "format", *options, scratch], check=True)
+        for step in (["check", "--fix", "--select", "I,F401", "--config", _ISORT], ["format"]):
+            subprocess.run([sys.executable, "-m", "ruff", *step, *_RUFF, scratch], check=True)
         return {path: (Path(scratch) / path).read_text(encoding="utf-8") for path in sources}
-
-
-__all__ = ["CONTRACT", "Library", "Output", "outputs", "roots"]

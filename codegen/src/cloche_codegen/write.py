@@ -1,6 +1,5 @@
 """The only module that changes the tree: atomic writes, and the comparison that `check` prints."""
 
-import hashlib
 import os
 import tempfile
 from dataclasses import dataclass
@@ -15,11 +14,26 @@ class Finding:
 
     kind: str
     path: str
-    schemas: tuple[str, ...]
+    sources: tuple[str, ...]
 
     def __str__(self) -> str:
-        owner = ", ".join(f"schemas/{schema}" for schema in self.schemas) or "no schema"
-        return f"{self.kind}: {self.path} (from {owner})"
+        shown = list(self.sources[:3])
+        more = len(self.sources) - len(shown)
+        return f"{self.kind}: {self.path} (from {', '.join(shown)}{f' and {more} more' if more else ''})"
+
+
+def compare(repository: Path, outputs: list[Output], roots: tuple[str, ...]) -> list[Finding]:
+    """Every changed, missing and stray file."""
+    findings: list[Finding] = []
+    for output in outputs:
+        file = repository / output.path
+        if not file.is_file():
+            findings.append(Finding("missing", output.path, output.sources))
+        elif file.read_bytes() != output.text.encode():
+            findings.append(Finding("changed", output.path, output.sources))
+    known = {output.path: output.sources for output in outputs}
+    strays = [path for path in _present(repository, roots) if path not in known]
+    return findings + [Finding("stray", path, _nearest(path, known)) for path in strays]
 
 
 def _present(repository: Path, roots: tuple[str, ...]) -> list[str]:
@@ -31,18 +45,11 @@ def _present(repository: Path, roots: tuple[str, ...]) -> list[str]:
     return found
 
 
-def compare(repository: Path, outputs: list[Output], roots: tuple[str, ...]) -> list[Finding]:
-    """Every changed, missing and stray file."""
-    findings: list[Finding] = []
-    for output in outputs:
-        file = repository / output.path
-        if not file.is_file():
-            findings.append(Finding("missing", output.path, output.schemas))
-        elif file.read_bytes() != output.text.encode():
-            findings.append(Finding("changed", output.path, output.schemas))
-    known = {output.path for output in outputs}
-    strays = [path for path in _present(repository, roots) if path not in known]
-    return findings + [Finding("stray", path, ()) for path in strays]
+def _nearest(path: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Where a stray file would have to come from: what owns the files next to it, else all schemas."""
+    folder = str(Path(path).parent)
+    beside = {source for other, sources in known.items() if str(Path(other).parent) == folder for source in sources}
+    return tuple(sorted(beside)) or ("schemas/",)
 
 
 def write(repository: Path, outputs: list[Output], roots: tuple[str, ...]) -> list[Finding]:
@@ -73,7 +80,3 @@ def _replace(target: Path, text: str) -> None:
     # The mode that git knows, whatever the umask of whoever runs this.
     os.chmod(name, 0o644)
     os.replace(name, target)
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,657 @@
+"""The synchronous SDK: the same objects, each call run on one event loop in a thread of its own.
+
+Generated from these modules of the SDK: commands, files, sandbox. Do not edit.
+Callbacks run in that thread; they must not call back into these objects.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+import anyio
+from anyio.from_thread import BlockingPortal
+
+from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
+from cloche_sdk.code import OutputCallback
+from cloche_sdk.commands import DEFAULT_TIMEOUT_S, AsyncCommandHandle, AsyncCommands
+from cloche_sdk.files import LIST_LIMIT, READ_LIMIT_BYTES, AsyncFiles
+from cloche_sdk.providers import Doors
+from cloche_sdk.results import CommandResult, Execution, FileEntry, FileListing, ProcessInfo, WriteResult
+from cloche_sdk.sandbox import AsyncSandbox
+
+__all__ = ("CommandHandle", "Commands", "Files", "Sandbox")
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_STOP_BOUND_S = 6.0
+
+
+class _Portal:
+    """Starts the loop at the first call; a forked child starts one of its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._portal: BlockingPortal | None = None
+        self._pid = 0
+
+    def call(self, function: Callable[_P, Awaitable[_T]], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Run to the end. An interrupt here cancels what runs there."""
+        future = self._running().start_task_soon(partial(function, *args, **kwargs))
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _running(self) -> BlockingPortal:
+        with self._lock:
+            if self._portal is None or self._pid != os.getpid():
+                ready: Future[BlockingPortal] = Future()
+                thread = threading.Thread(target=_serve, args=(ready,), name="cloche-sync", daemon=True)
+                thread.start()
+                self._portal, self._pid = ready.result(), os.getpid()
+                atexit.register(_stop, self._portal, thread, self._pid)
+            return self._portal
+
+
+def _serve(ready: Future[BlockingPortal]) -> None:
+    async def stay() -> None:
+        async with BlockingPortal() as portal:
+            ready.set_result(portal)
+            await portal.sleep_until_stopped()
+
+    anyio.run(stay)
+
+
+def _stop(portal: BlockingPortal, thread: threading.Thread, pid: int) -> None:
+    if pid == os.getpid() and thread.is_alive():
+        portal.start_task_soon(portal.stop, True)
+        thread.join(_STOP_BOUND_S)
+
+
+_PORTAL = _Portal()
+
+
+class CommandHandle:
+    """A command that runs."""
+
+    def __init__(self, wrapped: AsyncCommandHandle) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    @property
+    def pid(self) -> int:
+        """Its process id inside the sandbox."""
+        return self._wrapped.pid
+
+    def wait(self) -> CommandResult:
+        """Wait for its end.
+
+        Raises:
+            CommandTimeout: it took too long; `result` holds the output so far.
+            SandboxLost: the sandbox ended; where output is known, `result` holds it.
+        """
+        return _PORTAL.call(self._wrapped.wait)
+
+    def kill(self) -> bool:
+        """Kill it and everything that it started; False when it has ended already."""
+        return _PORTAL.call(self._wrapped.kill)
+
+    def disconnect(self) -> None:
+        """Let go of it; it goes on, and its output is no longer collected."""
+        _PORTAL.call(self._wrapped.disconnect)
+
+
+class Commands:
+    """Runs shell commands in one sandbox; each starts in a shell of its own."""
+
+    def __init__(self, wrapped: AsyncCommands) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    def run(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        envs: Mapping[str, str] | None = None,
+        timeout: int = DEFAULT_TIMEOUT_S,
+        user: str | None = None,
+        on_stdout: OutputCallback | None = None,
+        on_stderr: OutputCallback | None = None,
+    ) -> CommandResult:
+        """Run a command to its end. A non-zero exit code is data, not an error.
+
+        Args:
+            cwd: working directory; the template's when left out.
+            timeout: seconds until the command and everything that it started is killed.
+            user: `root`, where the sandbox has one; the default user when left out.
+            on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
+
+        Raises:
+            CommandTimeout: it took too long; `result` holds the output so far.
+            CwdNotFound, UnsupportedUser, CommandFailedToStart: it was not started.
+            SandboxLost, SandboxExpired: the sandbox is gone.
+        """
+        return _PORTAL.call(
+            self._wrapped.run,
+            command,
+            cwd=cwd,
+            envs=envs,
+            timeout=timeout,
+            user=user,
+            on_stdout=on_stdout,
+            on_stderr=on_stderr,
+        )
+
+    def execute(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        envs: Mapping[str, str] | None = None,
+        timeout: int = DEFAULT_TIMEOUT_S,
+        user: str | None = None,
+        on_stdout: OutputCallback | None = None,
+        on_stderr: OutputCallback | None = None,
+    ) -> CommandResult:
+        """As `run`, but a timeout or a lost sandbox is data too: `stop_reason` tells."""
+        return _PORTAL.call(
+            self._wrapped.execute,
+            command,
+            cwd=cwd,
+            envs=envs,
+            timeout=timeout,
+            user=user,
+            on_stdout=on_stdout,
+            on_stderr=on_stderr,
+        )
+
+    def start(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        envs: Mapping[str, str] | None = None,
+        timeout: int = DEFAULT_TIMEOUT_S,
+        user: str | None = None,
+        on_stdout: OutputCallback | None = None,
+        on_stderr: OutputCallback | None = None,
+    ) -> CommandHandle:
+        """Start a command and return while it runs; `wait` on the handle collects its output.
+
+        The command is killed after `timeout` seconds, whether or not anybody waits.
+        """
+        return CommandHandle(
+            _PORTAL.call(
+                self._wrapped.start,
+                command,
+                cwd=cwd,
+                envs=envs,
+                timeout=timeout,
+                user=user,
+                on_stdout=on_stdout,
+                on_stderr=on_stderr,
+            )
+        )
+
+    def list(self) -> tuple[ProcessInfo, ...]:
+        """What the agent started and still runs."""
+        return _PORTAL.call(self._wrapped.list)
+
+    def kill(self, pid: int) -> bool:
+        """Kill a process and everything that it started; False when there is no such process."""
+        return _PORTAL.call(self._wrapped.kill, pid)
+
+
+class Files:
+    """Reads and writes the files of one sandbox. Paths are absolute, or relative to the user's home."""
+
+    def __init__(self, wrapped: AsyncFiles) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    def read(self, path: str, *, encoding: str = "utf-8", max_bytes: int = READ_LIMIT_BYTES) -> str:
+        """Read a file as text.
+
+        Raises:
+            NotText: it is not text in that encoding.
+            FileNotFound, FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be read.
+            FileTooLarge: it has more than `max_bytes`.
+        """
+        return _PORTAL.call(self._wrapped.read, path, encoding=encoding, max_bytes=max_bytes)
+
+    def read_bytes(self, path: str, *, max_bytes: int = READ_LIMIT_BYTES) -> bytes:
+        """Read a file as bytes. A file that is too large is refused before it is read.
+
+        Raises:
+            FileNotFound, FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be read.
+            FileTooLarge: it has more than `max_bytes`.
+        """
+        return _PORTAL.call(self._wrapped.read_bytes, path, max_bytes=max_bytes)
+
+    def write(self, path: str, data: str | bytes, *, mode: str | None = None) -> WriteResult:
+        """Create or replace a file, whole or not at all.
+
+        Args:
+            data: text, written as UTF-8, or bytes.
+            mode: octal permission bits such as `755`; an existing file keeps its own when left out.
+
+        Raises:
+            FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be written.
+            DiskFull, FileTooLarge: there is no room.
+        """
+        return _PORTAL.call(self._wrapped.write, path, data, mode=mode)
+
+    def list(self, path: str = "/", *, limit: int = LIST_LIMIT) -> FileListing:
+        """The entries of a directory, sorted by name; at most `limit` of them, and how many there are.
+
+        Raises:
+            FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be listed.
+        """
+        return _PORTAL.call(self._wrapped.list, path, limit=limit)
+
+    def get_info(self, path: str) -> FileEntry:
+        """Describe one path.
+
+        Raises:
+            FileNotFound, FilePermissionDenied: it cannot be told.
+        """
+        return _PORTAL.call(self._wrapped.get_info, path)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything at that path."""
+        return _PORTAL.call(self._wrapped.exists, path)
+
+    def make_dir(self, path: str) -> bool:
+        """Make a directory and its parents; False when it is there already."""
+        return _PORTAL.call(self._wrapped.make_dir, path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all it holds; that there is none is no error."""
+        _PORTAL.call(self._wrapped.remove, path)
+
+    def rename(self, source: str, destination: str) -> FileEntry:
+        """Move a file or directory.
+
+        Raises:
+            FileNotFound: there is no source.
+        """
+        return _PORTAL.call(self._wrapped.rename, source, destination)
+
+
+class Sandbox:
+    """An isolated machine: run commands and code in it, and work on its files.
+
+    Make one with `create`, reach an existing one with `connect`. `close` lets go of it and
+    leaves it running; `kill` destroys it. As a context manager it destroys what `create`
+    made and lets go of what `connect` reached.
+    """
+
+    def __init__(self, wrapped: AsyncSandbox) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+        self.commands = Commands(wrapped.commands)
+        self.files = Files(wrapped.files)
+
+    @classmethod
+    def create(
+        cls,
+        template: str | None = None,
+        *,
+        timeout: int = 300,
+        envs: Mapping[str, str] | None = None,
+        region: str | None = None,
+        cpu: int | None = None,
+        memory: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> Sandbox:
+        """Make a sandbox.
+
+        Args:
+            template: what it starts with; ABX_DEFAULT_TEMPLATE or `base` when left out.
+            timeout: its lifetime from now, 1 to 86400 seconds.
+            envs: environment variables of everything that runs in it.
+            region, cpu, memory: left out, the provider decides; memory is in MB.
+            metadata: labels that the provider keeps.
+            idempotency_key: the same key with the same arguments gives the same sandbox.
+            provider, api_key, base_url: instead of what is configured.
+            sandbox_domain: accepted for compatibility, not used.
+
+        Raises:
+            TemplateNotFound, QuotaExceeded, UnsupportedLimit, BackendUnavailable: none was made.
+            ProviderUnavailable, ProviderTimeout, ProviderFailed: the platform failed.
+
+        Source: seed-001, create_sandbox; decisions D20, D22, D23.
+        """
+        return cls(
+            _PORTAL.call(
+                AsyncSandbox.create,
+                template,
+                timeout=timeout,
+                envs=envs,
+                region=region,
+                cpu=cpu,
+                memory=memory,
+                metadata=metadata,
+                idempotency_key=idempotency_key,
+                provider=provider,
+                api_key=api_key,
+                base_url=base_url,
+                sandbox_domain=sandbox_domain,
+                doors=doors,
+            )
+        )
+
+    @classmethod
+    def connect(
+        cls,
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> Sandbox:
+        """Reach a running sandbox by its id, plain or as `provider:id`.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+        """
+        return cls(
+            _PORTAL.call(
+                AsyncSandbox.connect,
+                sandbox_id,
+                region=region,
+                provider=provider,
+                api_key=api_key,
+                base_url=base_url,
+                sandbox_domain=sandbox_domain,
+                doors=doors,
+            )
+        )
+
+    @staticmethod
+    def list(
+        status: SandboxStatus | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> tuple[SandboxMetadata, ...]:
+        """One page of the sandboxes that this account can see, newest first.
+
+        Source: seed-000, "Discover and inspect".
+        """
+        return _PORTAL.call(
+            AsyncSandbox.list,
+            status,
+            limit,
+            offset,
+            region=region,
+            provider=provider,
+            api_key=api_key,
+            base_url=base_url,
+            sandbox_domain=sandbox_domain,
+            doors=doors,
+        )
+
+    @staticmethod
+    def get_info_by_id(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> SandboxMetadata:
+        """Current metadata of a sandbox, by its id, without connecting to it or resuming it.
+
+        Args:
+            sandbox_domain: accepted for compatibility and intentionally unused: only the
+                provider's own address is used, and no client of the sandbox is made.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+
+        Source: seed-000, "Implementation and verification".
+        """
+        return _PORTAL.call(
+            AsyncSandbox.get_info_by_id,
+            sandbox_id,
+            region=region,
+            provider=provider,
+            api_key=api_key,
+            base_url=base_url,
+            sandbox_domain=sandbox_domain,
+            doors=doors,
+        )
+
+    @staticmethod
+    def set_timeout_by_id(
+        sandbox_id: str,
+        timeout: int,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """Let a sandbox live for `timeout` seconds from now, by its id, without connecting to it.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+
+        Source: seed-000, "Create and extend".
+        """
+        _PORTAL.call(
+            AsyncSandbox.set_timeout_by_id,
+            sandbox_id,
+            timeout,
+            region=region,
+            provider=provider,
+            api_key=api_key,
+            base_url=base_url,
+            sandbox_domain=sandbox_domain,
+            doors=doors,
+        )
+
+    @staticmethod
+    def kill_by_id(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """Destroy a sandbox by its id, without connecting to it.
+
+        Raises:
+            SandboxNotFound: there is none, or none that this account may see.
+        """
+        _PORTAL.call(
+            AsyncSandbox.kill_by_id,
+            sandbox_id,
+            region=region,
+            provider=provider,
+            api_key=api_key,
+            base_url=base_url,
+            sandbox_domain=sandbox_domain,
+            doors=doors,
+        )
+
+    @staticmethod
+    def get_info_by_id_sync(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> SandboxMetadata:
+        """`get_info_by_id` for callers without an event loop."""
+        return AsyncSandbox.get_info_by_id_sync(
+            sandbox_id,
+            region=region,
+            provider=provider,
+            api_key=api_key,
+            base_url=base_url,
+            sandbox_domain=sandbox_domain,
+            doors=doors,
+        )
+
+    @staticmethod
+    def set_timeout_by_id_sync(
+        sandbox_id: str,
+        timeout: int,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """`set_timeout_by_id` for callers without an event loop."""
+        AsyncSandbox.set_timeout_by_id_sync(
+            sandbox_id,
+            timeout,
+            region=region,
+            provider=provider,
+            api_key=api_key,
+            base_url=base_url,
+            sandbox_domain=sandbox_domain,
+            doors=doors,
+        )
+
+    @staticmethod
+    def kill_by_id_sync(
+        sandbox_id: str,
+        *,
+        region: str | None = None,
+        provider: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sandbox_domain: str | None = None,
+        doors: Doors | None = None,
+    ) -> None:
+        """`kill_by_id` for callers without an event loop."""
+        AsyncSandbox.kill_by_id_sync(
+            sandbox_id,
+            region=region,
+            provider=provider,
+            api_key=api_key,
+            base_url=base_url,
+            sandbox_domain=sandbox_domain,
+            doors=doors,
+        )
+
+    @property
+    def sandbox_id(self) -> str:
+        """Its id, without the provider."""
+        return self._wrapped.sandbox_id
+
+    @property
+    def provider(self) -> str:
+        """The id of its provider."""
+        return self._wrapped.provider
+
+    @property
+    def info(self) -> SandboxMetadata:
+        """Its metadata as of the last create, connect or `refresh_info`."""
+        return self._wrapped.info
+
+    @property
+    def url(self) -> str:
+        """Its address, without a token; `provider:id` where it has none."""
+        return self._wrapped.url
+
+    def run_code(
+        self,
+        code: str,
+        language: str = "python",
+        *,
+        timeout: int = 30,
+        envs: Mapping[str, str] | None = None,
+        on_stdout: OutputCallback | None = None,
+        on_stderr: OutputCallback | None = None,
+    ) -> Execution:
+        """Run code; Python keeps its variables from call to call.
+
+        Args:
+            language: python, javascript, typescript, shell or r.
+            timeout: seconds until the code is interrupted, and 2 s later killed.
+            on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
+
+        Raises:
+            CommandTimeout: it took too long; `result` holds what there is.
+            UnsupportedLanguage: the template cannot run it.
+            SandboxLost, SandboxExpired: the sandbox is gone.
+        """
+        return _PORTAL.call(
+            self._wrapped.run_code, code, language, timeout=timeout, envs=envs, on_stdout=on_stdout, on_stderr=on_stderr
+        )
+
+    def set_timeout(self, timeout: int) -> None:
+        """Let the sandbox live for `timeout` seconds from now."""
+        _PORTAL.call(self._wrapped.set_timeout, timeout)
+
+    def refresh_info(self) -> SandboxMetadata:
+        """Ask for current metadata; neither connects nor renews."""
+        return _PORTAL.call(self._wrapped.refresh_info)
+
+    def is_running(self) -> bool:
+        """Whether the sandbox answers."""
+        return _PORTAL.call(self._wrapped.is_running)
+
+    def kill(self) -> None:
+        """Destroy the sandbox and everything in it.
+
+        Raises:
+            SandboxNotFound: it was already gone.
+        """
+        _PORTAL.call(self._wrapped.kill)
+
+    def close(self) -> None:
+        """Let go of the sandbox; it lives on until its lifetime is over."""
+        _PORTAL.call(self._wrapped.close)
+
+    def __enter__(self) -> Sandbox:
+        """Use it in a with block."""
+        _PORTAL.call(self._wrapped.__aenter__)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """As the asynchronous one does at the end of its block."""
+        _PORTAL.call(self._wrapped.__aexit__, exc_type, exc, traceback)
