@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import sys
 from collections.abc import Mapping
 
 import anyio
@@ -10,6 +9,7 @@ import anyio
 from cloche_contract.kernel.toolset import ToolSetOptions
 from cloche_contract.serving import LazySession, ToolServer, installed_session
 from cloche_mcp_stdio.connection import serve_connection
+from cloche_mcp_stdio.log import log_to_stderr
 from cloche_mcp_stdio.wire import Wire
 
 logger = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 def run(wire: Wire, set_name: str, *, template: str | None, provider: str | None, environ: Mapping[str, str]) -> int:
     """Serve one client; return the exit status of the process."""
-    _log_to_stderr(environ.get("ABX_LOG_LEVEL", ""))
+    log_to_stderr(environ.get("ABX_LOG_LEVEL", ""))
     options = ToolSetOptions(template=template, provider=provider, environ=environ)
     try:
         anyio.run(_serve, wire, set_name, options)
@@ -47,12 +47,3 @@ def _resume_collector() -> None:
     """Everything imported until now stays for ever: no collection has to look at it again."""
     gc.freeze()
     gc.enable()
-
-
-def _log_to_stderr(level: str) -> None:
-    known = logging.getLevelNamesMapping()
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=known.get(level.strip().upper(), logging.WARNING),
-        format="%(levelname)s %(name)s: %(message)s",
-    )
