@@ -3,7 +3,7 @@
 `FAULTS` are failures that real users of such tools hit, each with the outcome that is right here. A row is
 shown by every test whose name starts with its id: T1 by `test_t1_sleep_past_its_timeout_leaves_no_process`.
 tests/architecture/test_requirements.py checks both directions: no row without a test, no test for an
-unknown row.
+unknown row. `TOOLS` says what each tool must do; tests/contract checks that it lists exactly the tools there are.
 """
 
 from __future__ import annotations
@@ -77,6 +77,35 @@ FAULTS: Mapping[str, Requirement] = {
     "E18": Requirement("A disk limit holds, or is refused.", "hermes-agent#57994"),
     "E19": Requirement("Every writable place is under the limit.", "microsandbox#1007"),
     "E20": Requirement("Running out of memory has its own stop reason.", "SandboxFusion#43"),
+}
+
+TOOLS: Mapping[str, Requirement] = {
+    "create_sandbox": Requirement(
+        "A sandbox is made with the options given and becomes the default of the session.", "seed-001#create_sandbox"
+    ),
+    "list_sandboxes": Requirement(
+        "Visible sandboxes are listed page by page; nothing is made, nothing is chosen.",
+        "seed-000#discover-and-inspect",
+    ),
+    "get_sandbox": Requirement(
+        "Current metadata of one sandbox, nine keys; its lifetime is not touched.", "seed-000#discover-and-inspect"
+    ),
+    "set_sandbox_timeout": Requirement(
+        "A sandbox lives for so many seconds from now, and later uses renew by as many.", "seed-000#create-and-extend"
+    ),
+    "run_code": Requirement(
+        "Code runs in the interpreter; Python keeps its variables, figures come back as images.", "seed-001#run_code"
+    ),
+    "run_command": Requirement(
+        "One shell command runs to its end; streams, exit code and why it stopped come back.", "seed-001#run_command"
+    ),
+    "read_file": Requirement("A file comes back as text, or as base64 where it is none.", "seed-001#read_file"),
+    "write_file": Requirement("A file is replaced as a whole or not at all.", "seed-001#write_file"),
+    "list_files": Requirement("The entries of one directory, sorted by name.", "seed-001#list_files"),
+    "kill_sandbox": Requirement(
+        "A sandbox and everything in it is gone when the call returns.", "seed-001#kill_sandbox"
+    ),
+    # new tools above this line
 }
 
 
