@@ -1,0 +1,151 @@
+"""Init: pid 1 of a sandbox. It builds the root, confines itself once, and everything that it starts inherits that.
+
+The order of the steps is the security design; read `enter` and `confine` top to bottom.
+"""
+
+import os
+import select
+import signal
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cloche_local import mounts, users
+from cloche_local import syscalls as sys_
+from cloche_local.setup import SetupFailed, step
+from cloche_local.spec import Limits, Protections, SandboxSpec
+
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 0x1
+_HOST_NAME = "sandbox"
+_CORE_BYTES = 0
+# RLIMIT_NPROC also counts the keeper, init and the interpreter contexts of the agent itself.
+_OWN_PROCESSES = 4
+_QUEUE_BYTES = 819200
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """What init has open while it sets up. Only `link` survives."""
+
+    link: socket.socket
+    gate: socket.socket
+    keeper_pidfd: int
+    userns_fd: int = -1
+    range_base: int = 0
+
+
+def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_program: bytes) -> None:
+    """Become the confined pid 1 of `spec`'s sandbox. Returns inside the sandbox.
+
+    Raises:
+        SetupFailed: a step was refused; nothing of the sandbox may run.
+    """
+    on = spec.protections
+    close_all_but([fds.link.fileno(), fds.gate.fileno(), fds.keeper_pidfd, fds.userns_fd], on)
+    # Modes below are meant as written; the keeper's mask is for its state.
+    os.umask(0)
+    host_root = fds.userns_fd >= 0
+    step("mounts", mounts.make_private)
+    staging = mounts.Staging(
+        staging_folder,
+        spec.limits.disk_mb if on.disk_limit else None,
+        host_root=host_root,
+        range_base=fds.range_base,
+        userns_fd=fds.userns_fd,
+    )
+    root = mounts.build_root(spec.root, staging, read_only=on.read_only_system)
+    mounts.mount_proc(root)
+    # Held open over the next step, which makes the folder read-only; the file in it is our namespace's own.
+    user_settings = os.open(f"{root}/proc/sys/user", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    step("proc", mounts.seal_proc_sys, root)
+    # The keeper still uses host paths: it says when it no longer does.
+    if fds.gate.recv(8) != b"go":
+        raise SetupFailed("keeper", 0)
+    if on.root_switch:
+        mounts.switch_root(root)
+    else:
+        os.chroot(root)
+        os.chdir("/")
+    socket.sethostname(_HOST_NAME)
+    _raise_loopback()
+    if host_root and on.user_namespace:
+        # Last of the namespaces: what sandbox root may do, it may do over this one only, so never unmount.
+        step("id_range", users.enter_range, fds.userns_fd, users.USER_ID)
+    if on.nested_namespaces_refused:
+        step("nested_namespaces", _refuse_nested, user_settings)
+    os.close(user_settings)
+    confine(spec.limits, on, filter_program, keep=0, keeper_pidfd=fds.keeper_pidfd)
+
+
+def confine(limits: Limits, on: Protections, filter_program: bytes, *, keep: int, keeper_pidfd: int) -> None:
+    """Give up every right that user code must not have. Same for init and for the spawner of sandbox root."""
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    if null > 2:
+        os.close(null)
+    os.umask(0o022)
+    _set_rlimits(limits, on)
+    if on.drop_capabilities:
+        step("capabilities", users.limit_capabilities, keep)
+    if on.no_new_privileges:
+        # Set-id programs gain nothing; also what lets an ordinary process install a filter.
+        step("no_new_privileges", sys_.prctl, sys_.PR_SET_NO_NEW_PRIVS, 1)
+    if on.seccomp:
+        step("seccomp", sys_.set_seccomp, filter_program)
+    # Commands have our uid: without this they could read our memory and trace us.
+    sys_.prctl(sys_.PR_SET_DUMPABLE, 0 if on.non_dumpable else 1)
+    if on.parent_death_signal:
+        # After every change of ids, which clears it.
+        sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
+    # It may have died before the line above; then no signal ever comes.
+    if select.select([keeper_pidfd], [], [], 0)[0]:
+        os._exit(1)
+    os.close(keeper_pidfd)
+
+
+def _set_rlimits(limits: Limits, on: Protections) -> None:
+    """Resource limits of every process inside, soft and hard alike: rights to raise them are given up next."""
+    import resource
+
+    values = [(resource.RLIMIT_CORE, _CORE_BYTES), (resource.RLIMIT_NOFILE, limits.open_files)]
+    # Message queues take kernel memory that no mount counts.
+    values.append((resource.RLIMIT_MSGQUEUE, _QUEUE_BYTES))
+    if on.process_limit:
+        # Set inside our user namespace: the kernel counts per id and namespace, so this sandbox's processes only.
+        values.append((resource.RLIMIT_NPROC, limits.pids + _OWN_PROCESSES))
+    for kind, value in values:
+        hard = resource.getrlimit(kind)[1]
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.setrlimit(kind, (value, value))
+
+
+def _refuse_nested(user_settings: int) -> None:
+    """No user namespace below ours: whoever makes one has every capability in it, whatever the filter says."""
+    fd = os.open("max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=user_settings)
+    try:
+        os.write(fd, b"0")
+    finally:
+        os.close(fd)
+
+
+def _raise_loopback() -> None:
+    """Bring 127.0.0.1 up, so that a server and its client inside can meet. There is no other interface."""
+    import fcntl
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        fcntl.ioctl(probe, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+
+
+def close_all_but(keep: list[int], on: Protections) -> None:
+    """Close every descriptor but 0, 1, 2 and `keep`."""
+    if not on.close_descriptors:
+        return
+    first = 3
+    for fd in sorted(fd for fd in keep if fd >= 3):
+        os.closerange(first, fd)
+        first = fd + 1
+    os.closerange(first, 0x7FFFFFFF)

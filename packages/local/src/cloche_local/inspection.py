@@ -1,0 +1,78 @@
+"""What a live sandbox is made of, for its operator."""
+
+import os
+
+from cloche_contract.provider import InspectResult, LimitInfo, MountInfo
+from cloche_local.state import Record
+
+_NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
+
+
+def inspect(record: Record) -> InspectResult:
+    """Describe the sandbox from its record and from what the kernel tells about its keeper."""
+    return InspectResult(
+        sandbox_id=record.sandbox_id,
+        mounts=_mounts(record),
+        limits=_limits(record),
+        users=record.users,
+        namespaces=_own_namespaces(record),
+        network="none",
+        facts={"keeper_pid": str(record.keeper_pid), "init_pid": str(record.init_pid)},
+    )
+
+
+def _mounts(record: Record) -> list[MountInfo]:
+    """The mount table of init, which is the sandbox's."""
+    mounts: list[MountInfo] = []
+    try:
+        with open(f"/proc/{record.init_pid}/mountinfo", encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return mounts
+    for line in lines[:1000]:
+        left, _, right = line.partition(" - ")
+        fields, kinds = left.split(), right.split()
+        bound = fields[3] != "/" and kinds[0] not in ("overlay", "proc")
+        mounts.append(
+            MountInfo(
+                target=fields[4],
+                kind="bind" if bound else kinds[0],
+                source=fields[3] if bound else None,
+                read_only="ro" in fields[5].split(","),
+            )
+        )
+    return mounts
+
+
+def _limits(record: Record) -> list[LimitInfo]:
+    grouped = record.memory_mb is not None or record.cpus is not None
+    pids_by = "RLIMIT_NPROC and pids cgroup" if grouped else "RLIMIT_NPROC"
+    return [
+        LimitInfo(resource="pids", enforced=True, enforced_by=pids_by, value=record.pids),
+        LimitInfo(resource="disk", enforced=True, enforced_by="tmpfs size", value=record.disk_mb),
+        LimitInfo(
+            resource="memory",
+            enforced=record.memory_mb is not None,
+            enforced_by=None if record.memory_mb is None else "memory cgroup",
+            value=record.memory_mb,
+        ),
+        LimitInfo(
+            resource="cpu",
+            enforced=record.cpus is not None,
+            enforced_by=None if record.cpus is None else "cpu cgroup",
+            value=record.cpus,
+        ),
+    ]
+
+
+def _own_namespaces(record: Record) -> list[str]:
+    """Kinds of namespaces in which the sandbox is apart from this process."""
+    own: list[str] = []
+    for kind in _NAMESPACES:
+        try:
+            theirs = os.readlink(f"/proc/{record.init_pid}/ns/{kind}")
+            if theirs != os.readlink(f"/proc/self/ns/{kind}"):
+                own.append(kind)
+        except OSError:
+            continue
+    return own

@@ -1,0 +1,362 @@
+"""The keeper: one process per sandbox that holds its lifetime and runs the agent. It never runs user code.
+
+It lives in the outer pid namespace, so that nothing inside can see, trace or signal it, and inside every other
+namespace of the sandbox, so that a file path means what it means there.
+"""
+
+import errno
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from cloche_local import init, limits, state, users
+from cloche_local import syscalls as sys_
+from cloche_local.setup import SetupFailed
+from cloche_local.spec import SandboxSpec
+
+# The graceful end has this long before the kernel ends a keeper that is stuck.
+BACKSTOP_S = 5
+_DEADLINE_BYTES = 64
+
+
+class Agent(Protocol):
+    """The in-sandbox agent, as the zygote hands it in: it is the one module that may import it."""
+
+    def keep(self, keeper: "Keeper", link: socket.socket, listener: socket.socket) -> int:
+        """Serve clients until the sandbox ends."""
+        ...
+
+    def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
+        """Serve the keeper as a spawner."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What the zygote gives to a keeper besides the spec."""
+
+    agent: Agent
+    reply: socket.socket
+    filter_program: bytes
+    host_uid: int
+    host_gid: int
+    id_range: users.IdRange | None
+    staging_folder: str
+
+
+def run(spec: SandboxSpec, seat: Seat) -> int:
+    """Build the sandbox, answer on `seat.reply`, and keep it until it ends. Runs in a fresh fork of the zygote."""
+    try:
+        keeper = Keeper(spec, seat)
+        keeper.build()
+    except SetupFailed as failure:
+        _answer(seat.reply, {"failed": failure.step, "errno": failure.errno})
+        return 1
+    except OSError as error:
+        _answer(seat.reply, {"failed": error.filename or "keeper", "errno": error.errno or 0})
+        return 1
+    if not _answer(seat.reply, {"ready": os.getpid()}):
+        # Whoever asked took it back or is gone; nobody else knows the id.
+        return 1
+    return keeper.serve()
+
+
+def _answer(reply: socket.socket, message: dict[str, object]) -> bool:
+    try:
+        reply.send(json.dumps(message).encode())
+    except OSError:
+        return False
+    return True
+
+
+class Keeper:
+    """One sandbox's keeper; also the hooks that the agent calls."""
+
+    def __init__(self, spec: SandboxSpec, seat: Seat) -> None:
+        self.spec = spec
+        self._seat = seat
+        self._deadline_fd = -1
+        self._memory_events = -1
+        self._own_pidfd = -1
+        self._lock_fd = -1
+        self.on_renewed: Callable[[], None] = lambda: None
+        self.deadline = time.clock_gettime(time.CLOCK_BOOTTIME) + spec.timeout_s
+
+    # -- building ---------------------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Make namespaces, record and init, in this order.
+
+        Raises:
+            SetupFailed: a step was refused.
+            OSError: the state folder could not be written.
+        """
+        spec, seat = self.spec, self._seat
+        if spec.protections.own_session:
+            # No terminal of the host: a process without a session of its own could type into it.
+            os.setsid()
+        os.umask(0o077)
+        folder_fd = self._write_state()
+        listener = _listen(spec.runtime_folder, spec.socket_name)
+        # Keys of the host's login session are reachable by possession, not by id: have none.
+        with suppress(OSError):
+            sys_.join_session_keyring()
+        group = self._make_group()
+        self._unshare()
+        self._own_pidfd = os.pidfd_open(os.getpid())
+        link, init_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        gate, init_gate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        child = os.fork()
+        if child == 0:
+            self._be_init(init_link, init_gate)
+        init_link.close()
+        init_gate.close()
+        if group is not None:
+            group.attach(child)
+        self._record(folder_fd, child)
+        gate.send(b"go")
+        self._await_init(gate)
+        os.rename("record.new", "record.json", src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+        os.close(folder_fd)
+        self._arm(spec.timeout_s)
+        self._settle()
+        self._link, self._listener = link, listener
+
+    def _write_state(self) -> int:
+        """Make the state folder and take the lock that says "alive"; returns the folder's descriptor."""
+        import fcntl
+
+        folder = self.spec.folder
+        parent, name = os.path.split(folder)
+        new = f"{parent}/{state.NEW_PREFIX}{name}"
+        os.mkdir(new, 0o700)
+        folder_fd = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        # Never closed: open in this process alone, it is held exactly as long as we live.
+        self._lock_fd = os.open("lock", flags, 0o600, dir_fd=folder_fd)
+        fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
+        log = os.open("log", flags | os.O_APPEND, 0o600, dir_fd=folder_fd)
+        os.dup2(log, 2)
+        os.close(log)
+        token = os.open("token", flags, 0o600, dir_fd=folder_fd)
+        os.write(token, self.spec.access_token.encode())
+        os.close(token)
+        self._deadline_fd = os.open("deadline", flags, 0o600, dir_fd=folder_fd)
+        self._write_deadline()
+        # The name appears with the lock held: a sweep never takes a sandbox in the making for a dead one.
+        os.rename(new, folder)
+        return folder_fd
+
+    def _make_group(self) -> limits.Group | None:
+        wanted = self.spec.limits
+        if wanted.memory_mb is None and wanted.cpus is None:
+            return None
+        group = limits.Group(limits.find_hierarchy(self.spec.cgroup_root), self.spec.sandbox_id)
+        try:
+            group.make(pids=wanted.pids, memory_mb=wanted.memory_mb, cpus=wanted.cpus)
+        except OSError as error:
+            raise SetupFailed("cgroup", error.errno or 0) from error
+        self._memory_events = group.open_memory_events()
+        return group
+
+    def _unshare(self) -> None:
+        """Enter the sandbox's namespaces, pid for our children."""
+        on = self.spec.protections
+        flags = sys_.CLONE_NEWNS | sys_.CLONE_NEWUTS | sys_.CLONE_NEWCGROUP
+        flags |= sys_.CLONE_NEWPID if on.pid_namespace else 0
+        flags |= sys_.CLONE_NEWNET if on.net_namespace else 0
+        flags |= sys_.CLONE_NEWIPC if on.ipc_namespace else 0
+        single = self._seat.id_range is None
+        try:
+            # An ordinary user owns namespaces through a user namespace only, made in the same call and first.
+            sys_.unshare(flags | (sys_.CLONE_NEWUSER if single else 0))
+            if single:
+                users.write_single_map(self._seat.host_uid, self._seat.host_gid)
+        except OSError as error:
+            raise SetupFailed("namespaces", error.errno or 0) from error
+
+    def _be_init(self, link: socket.socket, gate: socket.socket) -> NoReturn:
+        """Run as init; reports a refused step over the gate."""
+        id_range = self._seat.id_range
+        fds = init.Descriptors(
+            link,
+            gate,
+            self._own_pidfd,
+            -1 if id_range is None else id_range.userns_fd,
+            0 if id_range is None else id_range.base,
+        )
+        try:
+            init.enter(self.spec, self._seat.staging_folder, fds, self._seat.filter_program)
+            gate.send(b"ready")
+            gate.close()
+            self._seat.agent.run_init(link, self.spec)
+        except SetupFailed as failure:
+            gate.send(json.dumps([failure.step, failure.errno]).encode())
+        except OSError as error:
+            gate.send(json.dumps(["confine", error.errno or 0]).encode())
+        finally:
+            # Never back into the keeper's code, whatever happened.
+            os._exit(1)
+
+    def _record(self, folder_fd: int, init_pid: int) -> None:
+        """Write what another process needs to find this sandbox. No environment value, no key, no token."""
+        spec = self.spec
+        record = {
+            "version": 1,
+            "sandbox_id": spec.sandbox_id,
+            "template": spec.template,
+            "metadata": dict(spec.metadata),
+            "started_at": time.time(),
+            "keeper_pid": os.getpid(),
+            "keeper_start": read_start_time("self"),
+            "init_pid": init_pid,
+            "idempotency": spec.idempotency,
+            "runtime_folder": spec.runtime_folder,
+            "socket_name": spec.socket_name,
+            "pids": spec.limits.pids,
+            "disk_mb": spec.limits.disk_mb,
+            "memory_mb": spec.limits.memory_mb,
+            "cpus": spec.limits.cpus,
+            "users": "single" if self._seat.id_range is None else "range",
+            "binds": [bind.target for bind in spec.root.binds],
+        }
+        fd = os.open("record.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
+        os.write(fd, json.dumps(record).encode())
+        os.close(fd)
+
+    def _await_init(self, gate: socket.socket) -> None:
+        answer = gate.recv(4096)
+        gate.close()
+        if answer == b"ready":
+            return
+        if not answer:
+            raise SetupFailed("init", errno.EPIPE)
+        step, number = json.loads(answer)
+        raise SetupFailed(str(step), int(number))
+
+    def _settle(self) -> None:
+        """Join what init made, and keep no right over the host."""
+        id_range = self._seat.id_range
+        if id_range is not None and self.spec.protections.user_namespace:
+            # Root of the sandbox, to act for each of its users; over host files it is nobody.
+            users.enter_range(id_range.userns_fd, 0)
+            os.close(id_range.userns_fd)
+        else:
+            # One id only: file access needs no right beyond that id's.
+            sys_.capset(0)
+        # No other process of this id may read the token from our memory.
+        sys_.prctl(sys_.PR_SET_DUMPABLE, 0)
+        os.umask(0o022)
+
+    # -- serving ----------------------------------------------------------------------------------------------------
+
+    def serve(self) -> int:
+        """Run the agent until the sandbox is killed or its time is over."""
+        return self._seat.agent.keep(self, self._link, self._listener)
+
+    # -- hooks ------------------------------------------------------------------------------------------------------
+
+    def renew(self, lifetime_s: int) -> None:
+        """Live `lifetime_s` seconds from now."""
+        self.deadline = time.clock_gettime(time.CLOCK_BOOTTIME) + lifetime_s
+        self._arm(lifetime_s)
+        self._write_deadline()
+        self.on_renewed()
+
+    def end(self) -> None:
+        """Everything inside is dead: let go of the lock, so that nobody lists the sandbox any more."""
+        import fcntl
+
+        fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
+
+    def remaining_s(self) -> float:
+        """Seconds until the deadline; not positive when it has passed."""
+        return self.deadline - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def _arm(self, lifetime_s: int) -> None:
+        """The backstop: the kernel ends us, and by the death signal everything inside, even if we are blocked."""
+        if self.spec.protections.backstop_timer:
+            signal.setitimer(signal.ITIMER_REAL, lifetime_s + BACKSTOP_S)
+
+    def _write_deadline(self) -> None:
+        """One fixed-length line, written in place: a reader sees the old or the new one."""
+        wall = time.time() + self.remaining_s()
+        line = json.dumps({"boot": round(self.deadline, 3), "wall": round(wall, 3)})
+        os.pwrite(self._deadline_fd, line.ljust(_DEADLINE_BYTES).encode(), 0)
+
+    @contextmanager
+    def become(self, uid: int, gid: int) -> Iterator[None]:
+        """File access inside the block happens as this user, without the rights of root."""
+        if self._seat.id_range is None:
+            yield
+            return
+        sys_.set_fs_ids(uid, gid)
+        try:
+            yield
+        finally:
+            sys_.set_fs_ids(0, 0)
+
+    def memory_kills(self) -> int:
+        """How many processes the memory limit has killed."""
+        return limits.count_memory_kills(self._memory_events)
+
+    def has_range(self) -> bool:
+        """Whether the sandbox has more ids than one, so that there is a root user."""
+        return self._seat.id_range is not None
+
+    def open_root_spawner(self, forget: Callable[[], None]) -> socket.socket:
+        """Start a second init that runs as root of the sandbox; returns our end of its link.
+
+        Args:
+            forget: called in the new process first, to leave the event loop that it was forked from.
+        """
+        link, init_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        child = os.fork()
+        if child == 0:
+            try:
+                forget()
+                link.detach()
+                self._be_root_spawner(init_link)
+            finally:
+                os._exit(70)
+        init_link.close()
+        return link
+
+    def _be_root_spawner(self, link: socket.socket) -> NoReturn:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        on = self.spec.protections
+        init.close_all_but([link.fileno(), self._own_pidfd], on)
+        os.setgroups([])
+        keep = users.ROOT_CAPABILITIES
+        init.confine(self.spec.limits, on, self._seat.filter_program, keep=keep, keeper_pidfd=self._own_pidfd)
+        self._seat.agent.run_init(link, self.spec)
+
+
+def _listen(folder: str, name: str) -> socket.socket:
+    """Listen on `name` in `folder`, whatever its length: a socket address ends after 108 bytes."""
+    folder_fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(f"/proc/self/fd/{folder_fd}/{name}")
+        listener.listen(128)
+        listener.setblocking(False)
+        return listener
+    finally:
+        os.close(folder_fd)
+
+
+def read_start_time(pid: int | str) -> int:
+    """Start time of a process in clock ticks since boot; with the pid it names a process for good.
+
+    Raises:
+        OSError: no such process.
+    """
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        # The name in parentheses may hold anything; field 22 is counted from behind it.
+        return int(file.read().rpartition(b")")[2].split()[19])

@@ -1,0 +1,240 @@
+"""The server's end of a zygote: start it, ask it for sandboxes, notice when it is gone."""
+
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+
+from cloche_local.spec import SandboxSpec
+
+# Constant, as user code can read the arguments of the process that its interpreter was forked from. Everything that
+# differs arrives over the control socket, which is descriptor 0.
+_BOOT = (
+    "import socket,sys;c=socket.socket(fileno=0);sys.path[:0]=c.recv(65536).decode().split(chr(0));"
+    "from cloche_local import zygote;zygote.main(c)"
+)
+_ANSWER_BYTES = 4096
+_TAKE_BACK_S = 2.0
+
+
+class ZygoteGone(Exception):
+    """The zygote ended, or closed the connection, before it answered."""
+
+
+class CreateRefused(Exception):
+    """A step of building the sandbox was refused by this machine."""
+
+    def __init__(self, step: str, number: int) -> None:
+        super().__init__(step)
+        self.step = step
+        self.errno = number
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a zygote is told once."""
+
+    staging_folder: str
+    range_slots: str
+    cgroup_root: str
+    import_paths: tuple[str, ...]
+    warm: bool
+
+
+class Launcher:
+    """One zygote process and its two stages."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._bare: socket.socket | None = None
+        self._warm: socket.socket | None = None
+        self._warm_ready = False
+        self._starting = anyio.Lock()
+
+    async def start(self) -> None:
+        """Start the zygote unless it runs. Returns before it is ready: requests wait in its socket.
+
+        Raises:
+            ZygoteGone: the process could not be started.
+        """
+        async with self._starting:
+            if self._bare is not None and self._process is not None and self._process.poll() is None:
+                return
+            self._forget()
+            try:
+                await anyio.to_thread.run_sync(self._spawn)
+            except OSError as error:
+                raise ZygoteGone from error
+
+    def _spawn(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        warm_ours, warm_theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, warm_theirs:
+            # Executed from the real path: a virtual environment's link would bring its site-packages' location along.
+            python = os.path.realpath(sys.executable)
+            self._process = subprocess.Popen(
+                [python, "-I", "-S", "-c", _BOOT],
+                stdin=theirs,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={},
+                # A Ctrl-C in the server's terminal is for the server alone.
+                start_new_session=True,
+            )
+            ours.send("\0".join(_code_folders()).encode())
+            hello = json.dumps(_hello(self._settings)).encode()
+            socket.send_fds(ours, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
+        ours.setblocking(False)
+        warm_ours.setblocking(False)
+        self._bare, self._warm, self._warm_ready = ours, warm_ours, False
+
+    async def create(self, spec: SandboxSpec, *, prefer_warm: bool) -> socket.socket:
+        """Make a sandbox; returns a socket that closes when its keeper ends.
+
+        Safe to cancel: the keeper is then killed before this returns.
+
+        Raises:
+            CreateRefused: the machine refused a step.
+            ZygoteGone: no answer.
+        """
+        await self.start()
+        control = self._stage(prefer_warm)
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            request = {
+                "op": "create",
+                "id": spec.sandbox_id,
+                "folder": spec.folder,
+                "socket": f"{spec.runtime_folder}/{spec.socket_name}",
+            }
+            with theirs:
+                await _send(control, request, [theirs.fileno()])
+            await _send_all(ours, spec.encode())
+            answer = await _receive(ours)
+        except BaseException:
+            # Also on cancellation: the request may have arrived, so it is taken back in order.
+            self._take_back(control, spec.sandbox_id)
+            with anyio.move_on_after(_TAKE_BACK_S, shield=True):
+                await _until_closed(ours)
+            ours.close()
+            raise
+        if "ready" in answer:
+            return ours
+        ours.close()
+        raise CreateRefused(str(answer.get("failed")), int(answer.get("errno", 0)))
+
+    def kill(self, sandbox_id: str) -> None:
+        """End a keeper that one of our stages forked; nothing happens for others."""
+        for control in (self._bare, self._warm):
+            if control is not None:
+                self._take_back(control, sandbox_id)
+
+    def _take_back(self, control: socket.socket, sandbox_id: str) -> None:
+        # A full or closed socket means a dead or dying zygote; the deadline then ends what it left.
+        with suppress(OSError):
+            control.send(json.dumps({"op": "kill", "id": sandbox_id}).encode())
+
+    def _stage(self, prefer_warm: bool) -> socket.socket:
+        if self._bare is None or self._warm is None:
+            raise ZygoteGone
+        if not prefer_warm:
+            return self._bare
+        if not self._warm_ready:
+            with suppress(OSError):
+                # Empty: the stage could not import its libraries and ended.
+                self._warm_ready = bool(self._warm.recv(_ANSWER_BYTES))
+        return self._warm if self._warm_ready else self._bare
+
+    def close(self) -> None:
+        """Let the zygote end. Sandboxes live on."""
+        process = self._process
+        self._forget()
+        if process is not None:
+            # It ends on the closed socket at once; waiting for it here would only delay the server's own end.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+
+    def _forget(self) -> None:
+        for control in (self._bare, self._warm):
+            if control is not None:
+                control.close()
+        self._bare = self._warm = self._process = None
+        self._warm_ready = False
+
+
+def _hello(settings: Settings) -> Mapping[str, object]:
+    return {
+        "staging_folder": settings.staging_folder,
+        "range_slots": settings.range_slots,
+        "cgroup_root": settings.cgroup_root,
+        "import_paths": list(settings.import_paths),
+        "warm": settings.warm,
+    }
+
+
+def _code_folders() -> list[str]:
+    """Where the guest half and the agent are imported from. Found, not imported: the agent is the guest's."""
+    folders: list[str] = []
+    for package in ("cloche_local", "cloche_agentd"):
+        found = importlib.util.find_spec(package)
+        if found is None or not found.submodule_search_locations:
+            raise FileNotFoundError(2, f"the package {package} is not installed")
+        folder = os.path.dirname(os.path.abspath(found.submodule_search_locations[0]))
+        if folder not in folders:
+            folders.append(folder)
+    return folders
+
+
+async def _send(control: socket.socket, message: Mapping[str, str], fds: list[int]) -> None:
+    raw = json.dumps(message).encode()
+    while True:
+        try:
+            socket.send_fds(control, [raw], fds)
+            return
+        except BlockingIOError:
+            await anyio.wait_writable(control)
+        except OSError as error:
+            raise ZygoteGone from error
+
+
+async def _send_all(channel: socket.socket, body: bytes) -> None:
+    rest = memoryview(len(body).to_bytes(4, "big") + body)
+    while rest:
+        try:
+            rest = rest[channel.send(rest) :]
+        except BlockingIOError:
+            await anyio.wait_writable(channel)
+        except OSError as error:
+            raise ZygoteGone from error
+
+
+async def _until_closed(channel: socket.socket) -> None:
+    """Wait until the keeper at the other end is dead."""
+    with suppress(OSError):
+        while True:
+            await anyio.wait_readable(channel)
+            if not channel.recv(_ANSWER_BYTES):
+                return
+
+
+async def _receive(channel: socket.socket) -> dict[str, Any]:
+    await anyio.wait_readable(channel)
+    try:
+        raw = channel.recv(_ANSWER_BYTES)
+    except OSError as error:
+        raise ZygoteGone from error
+    if not raw:
+        raise ZygoteGone
+    return cast("dict[str, Any]", json.loads(raw))

@@ -1,0 +1,149 @@
+"""Control groups of sandboxes: which limits this host can hold, and holding them. Source: cgroups(7).
+
+Everything goes through a folder that is handed in, so that a recorded tree can stand for a machine. Version 1 has
+a hierarchy per controller; version 2 has one, whose controllers a root host turns on for its children.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+PREFIX = "cloche-"
+_PERIOD_US = 100_000
+# Room for the keeper's half of a process pair and the agent's own contexts.
+_OWN_PROCESSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """The writable control groups of a host: controller name to the folder that sandboxes' groups go in."""
+
+    version: int
+    folders: dict[str, str]
+
+    def holds(self, controller: str) -> bool:
+        """Whether a limit of this controller can be enforced."""
+        return controller in self.folders
+
+
+def find_hierarchy(root: str) -> Hierarchy:
+    """Look below `root` (normally /sys/fs/cgroup) for controllers whose groups we may make."""
+    controllers = _words(f"{root}/cgroup.controllers")
+    if controllers is not None:
+        enabled = _words(f"{root}/cgroup.subtree_control") or []
+        usable = [name for name in ("pids", "memory", "cpu") if name in enabled]
+        return Hierarchy(2, {name: root for name in usable if os.access(root, os.W_OK)})
+    folders: dict[str, str] = {}
+    for name in ("pids", "memory", "cpu"):
+        for candidate in (f"{root}/{name}", f"{root}/cpu,cpuacct" if name == "cpu" else ""):
+            if candidate and os.path.isfile(f"{candidate}/cgroup.procs") and os.access(candidate, os.W_OK):
+                folders[name] = candidate
+                break
+    return Hierarchy(1, folders)
+
+
+def _words(path: str) -> list[str] | None:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().split()
+    except OSError:
+        return None
+
+
+class Group:
+    """The control groups of one sandbox. Made by the keeper, removed by the zygote or by a sweep."""
+
+    def __init__(self, hierarchy: Hierarchy, sandbox_id: str) -> None:
+        self._hierarchy = hierarchy
+        self._name = PREFIX + sandbox_id
+
+    def make(self, *, pids: int | None, memory_mb: int | None, cpus: int | None) -> None:
+        """Make the groups and write their limits.
+
+        Raises:
+            OSError: the kernel refused; the limit does not hold.
+        """
+        wanted = {
+            "pids": None if pids is None else pids + _OWN_PROCESSES,
+            "memory": memory_mb,
+            "cpu": cpus,
+        }
+        for controller, value in wanted.items():
+            if value is None or controller not in self._hierarchy.folders:
+                continue
+            folder = self._folder(controller)
+            with suppress(FileExistsError):
+                os.mkdir(folder)
+            for file, text in self._settings(controller, value):
+                _write(f"{folder}/{file}", text)
+
+    def _settings(self, controller: str, value: int) -> list[tuple[str, str]]:
+        two = self._hierarchy.version == 2
+        if controller == "pids":
+            return [("pids.max", str(value))]
+        if controller == "memory":
+            bytes_ = str(value << 20)
+            return [("memory.max", bytes_), ("memory.swap.max", "0")] if two else [("memory.limit_in_bytes", bytes_)]
+        if two:
+            return [("cpu.max", f"{value * _PERIOD_US} {_PERIOD_US}")]
+        return [("cpu.cfs_period_us", str(_PERIOD_US)), ("cpu.cfs_quota_us", str(value * _PERIOD_US))]
+
+    def _folder(self, controller: str) -> str:
+        return f"{self._hierarchy.folders[controller]}/{self._name}"
+
+    def folders(self) -> list[str]:
+        """The group folders that exist."""
+        paths = {self._folder(controller) for controller in self._hierarchy.folders}
+        return sorted(path for path in paths if os.path.isdir(path))
+
+    def attach(self, pid: int) -> None:
+        """Put a process into every group; its children follow."""
+        for folder in self.folders():
+            _write(f"{folder}/cgroup.procs", str(pid))
+
+    def open_memory_events(self) -> int:
+        """A descriptor whose text tells how often the memory limit killed; -1 where no limit holds."""
+        if "memory" not in self._hierarchy.folders:
+            return -1
+        name = "memory.events" if self._hierarchy.version == 2 else "memory.oom_control"
+        with suppress(OSError):
+            return os.open(f"{self._folder('memory')}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        return -1
+
+    def remove(self) -> bool:
+        """Remove the groups; False where a process is still in one."""
+        gone = True
+        for folder in self.folders():
+            try:
+                os.rmdir(folder)
+            except OSError:
+                gone = False
+        return gone
+
+
+def count_memory_kills(events_fd: int) -> int:
+    """Read `oom_kill` from an open events file; 0 without one."""
+    if events_fd < 0:
+        return 0
+    for line in os.pread(events_fd, 4096, 0).decode().splitlines():
+        name, _, value = line.partition(" ")
+        if name == "oom_kill":
+            return int(value)
+    return 0
+
+
+def left_groups(hierarchy: Hierarchy) -> set[str]:
+    """Ids of sandboxes that have a group, for the sweep."""
+    names: set[str] = set()
+    for folder in hierarchy.folders.values():
+        with suppress(OSError):
+            names |= {name.removeprefix(PREFIX) for name in os.listdir(folder) if name.startswith(PREFIX)}
+    return names
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

@@ -1,0 +1,401 @@
+"""The local provider: sandboxes out of Linux namespaces, for root and for ordinary users.
+
+Sandboxes belong to the user of the machine, not to this process: another process of the same user lists, uses and
+kills them, and they end by their own deadline when this process is gone.
+"""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+
+import anyio
+import anyio.to_thread
+from pydantic import MISSING, SecretStr
+
+from cloche_contract.errors import (
+    BackendCause,
+    BackendUnavailable,
+    IdempotencyConflict,
+    ProviderFailed,
+    ProviderTimeout,
+    SandboxExpired,
+    SandboxNotFound,
+    TemplateNotFound,
+    UnsupportedLimit,
+    UnsupportedOperation,
+)
+from cloche_contract.lifecycle import AgentEndpoint, SandboxRecord
+from cloche_contract.provider import (
+    ConnectRequest,
+    CreateRequest,
+    GetRequest,
+    InspectRequest,
+    InspectResult,
+    KillRequest,
+    ListRequest,
+    ListResult,
+    ProbeReport,
+    ProviderOptions,
+    SetTimeoutRequest,
+)
+from cloche_local import agent_call, inspection, limits, probe, templates
+from cloche_local.ending import end_keeper
+from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
+from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
+from cloche_local.spec import Limits, Protections, RootPlan, SandboxSpec
+from cloche_local.state import Record, StateFolder
+
+logger = logging.getLogger(__name__)
+
+PROVIDER_ID = "local"
+DEFAULT_PIDS = 512
+DEFAULT_DISK_MB = 1024
+_AGENT_VERSION = "1"
+_AGENT_TIMEOUT_S = 5.0
+_TRIAL_S = 30
+
+
+@asynccontextmanager
+async def open_provider(options: ProviderOptions) -> AsyncGenerator["LocalProvider"]:
+    """Open the provider (entry point `local` of group `cloche.providers`).
+
+    Opening never fails for what the machine lacks: `create` and `probe` say it.
+    """
+    provider = LocalProvider(options)
+    try:
+        await provider.prepare()
+        yield provider
+    finally:
+        await provider.close()
+
+
+class LocalProvider:
+    """Implements the generated `SandboxProvider` Protocol."""
+
+    def __init__(
+        self, options: ProviderOptions, *, protections: Protections | None = None, host: probe.Host | None = None
+    ) -> None:
+        """Make a provider.
+
+        Args:
+            options: settings and doors.
+            protections: for tests only, which take one out and show that an attack then works.
+            host: what the probe looks at; for tests.
+        """
+        self._options = options
+        self._protections = protections or Protections()
+        self._host = host or probe.Host()
+        self._paths: Paths = find_paths(options.settings, options.environ, host_root=self._host.is_root())
+        self._state = StateFolder(self._paths.state)
+        self._sockets = SocketFolder(self._paths.runtime)
+        self._launcher: Launcher | None = None
+        self._roots: dict[str, RootPlan] = {}
+        self._preparing = anyio.Lock()
+        self._creating: dict[str, anyio.Lock] = {}
+        self._keepers: dict[str, object] = {}
+
+    @property
+    def id(self) -> str:
+        return PROVIDER_ID
+
+    # -- making -----------------------------------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        """Start the zygote in advance, where this machine can have one. Errors wait for `create`."""
+        with suppress(BackendUnavailable):
+            await self._ensure_launcher()
+
+    async def _ensure_launcher(self) -> Launcher:
+        async with self._preparing:
+            if self._launcher is None:
+                probe.check_platform(self._host)
+                await anyio.to_thread.run_sync(self._prepare_folders)
+                warm = templates.find_template(templates.CODE_INTERPRETER)
+                folder = None if warm is None else warm.library_folder
+                self._launcher = Launcher(
+                    Settings(
+                        staging_folder=self._state.staging,
+                        range_slots=self._paths.range_slots,
+                        cgroup_root=self._paths.cgroup_root,
+                        import_paths=() if folder is None else (folder,),
+                        warm=warm is not None and not warm.missing,
+                    )
+                )
+            launcher = self._launcher
+        try:
+            await launcher.start()
+        except ZygoteGone as gone:
+            raise BackendUnavailable(cause="zygote_failed") from gone
+        return launcher
+
+    def _prepare_folders(self) -> None:
+        try:
+            self._state.ensure()
+        except OSError as error:
+            raise BackendUnavailable(cause="state_directory_unusable") from error
+        try:
+            ensure_own_folder(self._paths.runtime)
+        except OSError as error:
+            raise BackendUnavailable(cause="runtime_directory_unusable") from error
+        self._sweep()
+
+    def _sweep(self) -> None:
+        removed = set(self._state.sweep())
+        if self._paths.cgroup_root:
+            hierarchy = limits.find_hierarchy(self._paths.cgroup_root)
+            for sandbox_id in limits.left_groups(hierarchy):
+                if self._state.read(sandbox_id) is None:
+                    limits.Group(hierarchy, sandbox_id).remove()
+        if removed:
+            logger.info("dead sandboxes removed", extra={"count": len(removed)})
+
+    async def create(self, request: CreateRequest) -> SandboxRecord:
+        """Make a sandbox and return it running.
+
+        Raises:
+            TemplateNotFound, UnsupportedLimit, UnsupportedOperation, BackendUnavailable, IdempotencyConflict.
+        """
+        template = templates.find_template(request.template.strip())
+        if template is None:
+            raise TemplateNotFound()
+        if request.region is not MISSING:
+            raise UnsupportedOperation()
+        wanted = self._limits(request)
+        launcher = await self._ensure_launcher()
+        if request.idempotency_key is MISSING:
+            return await self._create(launcher, request, template, wanted, "")
+        return await self._create_once(launcher, request, template, wanted, request.idempotency_key)
+
+    def _limits(self, request: CreateRequest) -> Limits:
+        hierarchy = limits.find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
+        memory = None if request.memory is MISSING else request.memory
+        cpus = None if request.cpu is MISSING else request.cpu
+        if memory is not None and (hierarchy is None or not hierarchy.holds("memory")):
+            raise UnsupportedLimit(limit="memory")
+        if cpus is not None and (hierarchy is None or not hierarchy.holds("cpu")):
+            raise UnsupportedLimit(limit="cpu")
+        return Limits(pids=DEFAULT_PIDS, disk_mb=DEFAULT_DISK_MB, memory_mb=memory, cpus=cpus)
+
+    async def _create_once(
+        self, launcher: Launcher, request: CreateRequest, template: templates.Template, wanted: Limits, key: str
+    ) -> SandboxRecord:
+        """The same key and arguments give the same sandbox, for every process of this user."""
+        key_hash, mark = _idempotency(request, key)
+        lock = self._creating.setdefault(key_hash, anyio.Lock())
+        async with lock:
+            for record in await anyio.to_thread.run_sync(self._state.records):
+                if record.idempotency.startswith(f"{key_hash}:"):
+                    if record.idempotency != mark:
+                        raise IdempotencyConflict()
+                    return self._describe(record, with_agent=True)
+            return await self._create(launcher, request, template, wanted, mark)
+
+    async def _create(
+        self, launcher: Launcher, request: CreateRequest, template: templates.Template, wanted: Limits, mark: str
+    ) -> SandboxRecord:
+        spec = self._spec(request, template, wanted, mark)
+        try:
+            keeper = await launcher.create(spec, prefer_warm=template.name == templates.CODE_INTERPRETER)
+        except CreateRefused as refused:
+            if refused.step == "cgroup":
+                raise UnsupportedLimit(limit="memory" if wanted.memory_mb is not None else "cpu") from refused
+            raise BackendUnavailable(cause=probe.cause_of(self._host, refused.step, refused.errno)) from refused
+        except ZygoteGone as gone:
+            raise BackendUnavailable(cause="zygote_failed") from gone
+        self._keepers[spec.sandbox_id] = keeper
+        record = self._state.read(spec.sandbox_id)
+        if record is None:
+            raise ProviderFailed()
+        return self._describe(record, with_agent=True)
+
+    def _spec(self, request: CreateRequest, template: templates.Template, wanted: Limits, mark: str) -> SandboxSpec:
+        sandbox_id = self._options.ids.new_id()
+        return SandboxSpec(
+            sandbox_id=sandbox_id,
+            template=template.name,
+            folder=self._state.folder(sandbox_id),
+            runtime_folder=self._paths.runtime,
+            socket_name=sandbox_id,
+            timeout_s=request.timeout,
+            access_token=self._options.ids.new_id(),
+            root=self._root(template),
+            limits=wanted,
+            envs={} if request.envs is MISSING else request.envs,
+            metadata={} if request.metadata is MISSING else request.metadata,
+            range_slots=self._paths.range_slots,
+            cgroup_root=self._paths.cgroup_root,
+            idempotency=mark,
+            protections=self._protections,
+        )
+
+    def _root(self, template: templates.Template) -> RootPlan:
+        plan = self._roots.get(template.name)
+        if plan is None or not os.path.isdir(plan.skeleton):
+            try:
+                plan = templates.plan_root(template, self._paths.state, host_root=self._host.is_root())
+            except OSError as error:
+                raise BackendUnavailable(cause="state_directory_unusable") from error
+            self._roots[template.name] = plan
+        return plan
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    async def get(self, request: GetRequest) -> SandboxRecord:
+        """Current metadata; touches nothing.
+
+        Raises:
+            SandboxNotFound: no live sandbox of this user has the id.
+        """
+        return self._describe(self._find(request.sandbox_id))
+
+    async def list(self, request: ListRequest) -> ListResult:
+        """Live sandboxes of this user, newest first; what dead ones left is swept on the way."""
+        await anyio.to_thread.run_sync(self._sweep)
+        if request.region is not MISSING or (request.status is not MISSING and request.status != "running"):
+            return ListResult(sandboxes=[])
+        records = await anyio.to_thread.run_sync(self._state.records)
+        page = records[request.offset : request.offset + request.limit]
+        return ListResult(sandboxes=[self._describe(record) for record in page])
+
+    async def connect(self, request: ConnectRequest) -> SandboxRecord:
+        """The sandbox with its agent endpoint.
+
+        Raises:
+            SandboxNotFound: no live sandbox of this user has the id.
+            SandboxExpired: its time is over.
+        """
+        record = self._find(request.sandbox_id)
+        if record.expired:
+            raise SandboxExpired()
+        return self._describe(record, with_agent=True)
+
+    async def inspect(self, request: InspectRequest) -> InspectResult:
+        """Mounts, limits, users and namespaces of a sandbox.
+
+        Raises:
+            SandboxNotFound: no live sandbox of this user has the id.
+        """
+        return inspection.inspect(self._find(request.sandbox_id))
+
+    async def probe(self) -> ProbeReport:
+        """Try what this machine allows, by making a sandbox; never raises for what it lacks."""
+        checks = await anyio.to_thread.run_sync(probe.host_checks, self._host)
+        if all(check.ok for check in checks if check.required):
+            checks.append(probe.check("sandbox", await self._trial()))
+        hierarchy = limits.find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
+        return probe.report(PROVIDER_ID, checks, hierarchy, host_root=self._host.is_root())
+
+    async def _trial(self) -> BackendCause | None:
+        try:
+            record = await self.create(CreateRequest(template=templates.BASE, timeout=_TRIAL_S))
+            await self.kill(KillRequest(sandbox_id=record.sandbox_id))
+        except BackendUnavailable as unavailable:
+            return probe.cause_in(unavailable)
+        except SandboxNotFound:
+            return "zygote_failed"
+        return None
+
+    def _find(self, sandbox_id: str) -> Record:
+        record = self._state.read(sandbox_id)
+        if record is None:
+            raise SandboxNotFound()
+        return record
+
+    def _describe(self, record: Record, *, with_agent: bool = False) -> SandboxRecord:
+        return SandboxRecord(
+            sandbox_id=record.sandbox_id,
+            template=record.template,
+            status="running",
+            region=None,
+            started_at=_iso(record.started_at),
+            end_at=_iso(record.end_at),
+            cpu_count=record.cpus,
+            memory_mb=record.memory_mb,
+            disk_size_mb=record.disk_mb,
+            url=f"local:{record.sandbox_id}",
+            agent=self._endpoint(record) if with_agent else None,
+            user_metadata=dict(record.metadata),
+        )
+
+    def _endpoint(self, record: Record) -> AgentEndpoint:
+        try:
+            token = self._state.read_token(record.sandbox_id)
+        except OSError as error:
+            raise SandboxNotFound() from error
+        return AgentEndpoint(
+            base_url="http://local",
+            socket_path=self._sockets.address(record.runtime_folder, record.socket_name),
+            access_token=SecretStr(token),
+            version=_AGENT_VERSION,
+            renew_on_request=True,
+        )
+
+    # -- ending -----------------------------------------------------------------------------------------------------
+
+    async def set_timeout(self, request: SetTimeoutRequest) -> None:
+        """Let the sandbox live `timeout` seconds from now.
+
+        Raises:
+            SandboxNotFound: no live sandbox of this user has the id.
+            SandboxExpired: its time is over.
+            ProviderTimeout: its agent does not answer; nothing changed.
+        """
+        record = self._find(request.sandbox_id)
+        if record.expired:
+            raise SandboxExpired()
+        endpoint = self._endpoint(record)
+        path = endpoint.socket_path or ""
+        token = endpoint.access_token.get_secret_value()
+        try:
+            await agent_call.renew(path, token, request.timeout, timeout_s=_AGENT_TIMEOUT_S)
+        except agent_call.AgentSilent as silent:
+            self._find(request.sandbox_id)
+            raise ProviderTimeout() from silent
+
+    async def kill(self, request: KillRequest) -> None:
+        """Destroy the sandbox; returns when nothing of it runs. Safe to cancel and to repeat.
+
+        Raises:
+            SandboxNotFound: no live sandbox of this user has the id.
+        """
+        record = self._find(request.sandbox_id)
+        with anyio.CancelScope(shield=True):
+            with suppress(SandboxNotFound):
+                await self._kill(record)
+        self._keepers.pop(request.sandbox_id, None)
+
+    async def _kill(self, record: Record) -> None:
+        endpoint = self._endpoint(record)
+        path = endpoint.socket_path or ""
+        token = endpoint.access_token.get_secret_value()
+        try:
+            await agent_call.kill(path, token, timeout_s=_AGENT_TIMEOUT_S)
+        except agent_call.AgentSilent:
+            if not await end_keeper(record):
+                raise ProviderTimeout() from None
+
+    async def close(self) -> None:
+        """Let go of the zygote. Sandboxes live on."""
+        if self._launcher is not None:
+            self._launcher.close()
+            self._launcher = None
+        self._sockets.close()
+
+
+def _idempotency(request: CreateRequest, key: str) -> tuple[str, str]:
+    """`(hash of the key, that and the hash of the arguments)`: neither can be turned back into values."""
+    arguments: Mapping[str, object] = request.model_dump(exclude={"idempotency_key"})
+    key_hash = hashlib.sha256(key.encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(arguments, sort_keys=True, default=str).encode()).hexdigest()
+    return key_hash, f"{key_hash}:{digest}"
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+__all__ = ["DEFAULT_DISK_MB", "DEFAULT_PIDS", "PROVIDER_ID", "LocalProvider", "open_provider"]

@@ -1,0 +1,102 @@
+"""What the host half tells the guest half about one sandbox: plain data, standard library only."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
+
+
+@dataclass(frozen=True, slots=True)
+class Protections:
+    """The named protections of a sandbox. All are on; a test takes out one to prove that it bites.
+
+    Built in-process only: no setting, no file and no message of a client reaches it.
+    """
+
+    user_namespace: bool = True
+    pid_namespace: bool = True
+    net_namespace: bool = True
+    ipc_namespace: bool = True
+    root_switch: bool = True
+    read_only_system: bool = True
+    drop_capabilities: bool = True
+    no_new_privileges: bool = True
+    seccomp: bool = True
+    nested_namespaces_refused: bool = True
+    non_dumpable: bool = True
+    close_descriptors: bool = True
+    process_limit: bool = True
+    disk_limit: bool = True
+    parent_death_signal: bool = True
+    backstop_timer: bool = True
+    own_session: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A host folder or file shown read-only inside, at `target`."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class RootPlan:
+    """The guest's root: an overlay over `skeleton`, with `binds` on top."""
+
+    skeleton: str
+    binds: tuple[Bind, ...]
+    search_path: str
+    import_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the sandbox may use. None: no limit was asked and none holds."""
+
+    pids: int
+    disk_mb: int
+    open_files: int = 65536
+    memory_mb: int | None = None
+    cpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSpec:
+    """One sandbox, as its keeper needs it. `folder` is its state folder, `socket_name` its name in the runtime folder."""
+
+    sandbox_id: str
+    template: str
+    folder: str
+    runtime_folder: str
+    socket_name: str
+    timeout_s: int
+    access_token: str = field(repr=False)
+    root: RootPlan
+    limits: Limits
+    envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    range_slots: str = ""
+    """Folder of id range slots; empty for an ordinary user, who has one id."""
+    cgroup_root: str = ""
+    idempotency: str = ""
+    """Hash of the creator's key and arguments; empty without a key."""
+    protections: Protections = Protections()
+
+    def encode(self) -> bytes:
+        """The spec as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+
+def decode_spec(raw: bytes) -> SandboxSpec:
+    """Read what `SandboxSpec.encode` wrote."""
+    fields = cast("dict[str, Any]", json.loads(raw))
+    root = fields.pop("root")
+    binds = tuple(Bind(**bind) for bind in root.pop("binds"))
+    import_paths = tuple(root.pop("import_paths"))
+    return SandboxSpec(
+        root=RootPlan(binds=binds, import_paths=import_paths, **root),
+        limits=Limits(**fields.pop("limits")),
+        protections=Protections(**fields.pop("protections")),
+        **fields,
+    )

@@ -1,0 +1,227 @@
+"""What a sandbox leaves on the host's disk, and how another process of the same user finds it.
+
+`STATE/ID/` holds record.json (written once), deadline (one line, rewritten in place), token, log, and lock, which
+the keeper holds as long as it lives. A folder whose lock can be taken is a dead sandbox. Standard library only: the
+zygote cleans up with it.
+"""
+
+import errno
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+# A folder is made under a name with this prefix and renamed once its lock is held.
+NEW_PREFIX = ".new-"
+_ABANDONED_S = 60.0
+_ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One live sandbox, as its folder tells."""
+
+    sandbox_id: str
+    template: str
+    metadata: Mapping[str, str]
+    started_at: float
+    end_at: float
+    expired: bool
+    keeper_pid: int
+    keeper_start: int
+    init_pid: int
+    runtime_folder: str
+    socket_name: str
+    pids: int
+    disk_mb: int
+    memory_mb: int | None
+    cpus: int | None
+    users: str
+    binds: tuple[str, ...]
+    idempotency: str
+
+    @property
+    def socket_path(self) -> str:
+        """The agent's socket on the host."""
+        return f"{self.runtime_folder}/{self.socket_name}"
+
+
+def is_sandbox_id(name: str) -> bool:
+    """Whether `name` may name a folder of ours; anything else never reaches the file system."""
+    return 0 < len(name) <= 64 and _ID_CHARACTERS.issuperset(name)
+
+
+class StateFolder:
+    """The folder of all sandboxes of this user."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def ensure(self) -> None:
+        """Make the folder, readable by nobody else.
+
+        Raises:
+            OSError: it cannot be made, or it is not ours alone.
+        """
+        os.makedirs(self.path, 0o700, exist_ok=True)
+        facts = os.stat(self.path)
+        if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+            raise PermissionError(errno.EPERM, "the state folder belongs to others or is writable by them")
+        os.makedirs(self.staging, 0o700, exist_ok=True)
+
+    @property
+    def staging(self) -> str:
+        """An empty folder that each sandbox covers in its own mount namespace."""
+        return f"{self.path}/.mnt"
+
+    def folder(self, sandbox_id: str) -> str:
+        """The folder of one sandbox. The id must be one (`is_sandbox_id`)."""
+        if not is_sandbox_id(sandbox_id):
+            raise ValueError("not a sandbox id")
+        return f"{self.path}/{sandbox_id}"
+
+    def read(self, sandbox_id: str) -> Record | None:
+        """The record of a live sandbox; None where there is none."""
+        if not is_sandbox_id(sandbox_id):
+            return None
+        folder = self.folder(sandbox_id)
+        try:
+            if not is_locked(f"{folder}/lock"):
+                return None
+            fields = _read_json(f"{folder}/record.json")
+            deadline = _read_json(f"{folder}/deadline")
+        except (OSError, ValueError):
+            return None
+        return _record(fields, deadline)
+
+    def read_token(self, sandbox_id: str) -> str:
+        """The agent's access token.
+
+        Raises:
+            OSError: the sandbox is gone.
+        """
+        with open(f"{self.folder(sandbox_id)}/token", encoding="ascii") as file:
+            return file.read()
+
+    def records(self) -> list[Record]:
+        """Every live sandbox, newest first."""
+        try:
+            names = os.listdir(self.path)
+        except OSError:
+            return []
+        found = [record for name in names if (record := self.read(name)) is not None]
+        return sorted(found, key=lambda record: (record.started_at, record.sandbox_id), reverse=True)
+
+    def sweep(self) -> list[str]:
+        """Remove what dead sandboxes left; returns the ids that were removed."""
+        removed: list[str] = []
+        with suppress(OSError):
+            for name in os.listdir(self.path):
+                if is_sandbox_id(name) and self._sweep_one(name):
+                    removed.append(name)
+                elif name.startswith(NEW_PREFIX):
+                    self._sweep_abandoned(f"{self.path}/{name}")
+        return removed
+
+    def _sweep_one(self, sandbox_id: str) -> bool:
+        folder = self.folder(sandbox_id)
+        with suppress(OSError), try_lock(f"{folder}/lock") as taken:
+            if not taken:
+                return False
+            socket_path = ""
+            with suppress(OSError, ValueError, KeyError):
+                fields = _read_json(f"{folder}/record.json")
+                socket_path = f"{fields['runtime_folder']}/{fields['socket_name']}"
+            # Under the lock: a second sweep waits for nothing and finds nothing.
+            remove_left(folder, socket_path)
+            return True
+        return False
+
+    def _sweep_abandoned(self, folder: str) -> None:
+        with suppress(OSError):
+            if time.time() - os.stat(folder).st_mtime < _ABANDONED_S:
+                return
+            if not is_locked(f"{folder}/lock", missing=False):
+                remove_left(folder, "")
+
+
+def _record(fields: Mapping[str, Any], deadline: Mapping[str, Any]) -> Record | None:
+    try:
+        remaining_s = float(deadline["boot"]) - time.clock_gettime(time.CLOCK_BOOTTIME)
+        return Record(
+            sandbox_id=str(fields["sandbox_id"]),
+            template=str(fields["template"]),
+            metadata=cast("Mapping[str, str]", fields["metadata"]),
+            started_at=float(fields["started_at"]),
+            end_at=float(deadline["wall"]),
+            expired=remaining_s <= 0,
+            keeper_pid=int(fields["keeper_pid"]),
+            keeper_start=int(fields["keeper_start"]),
+            init_pid=int(fields["init_pid"]),
+            runtime_folder=str(fields["runtime_folder"]),
+            socket_name=str(fields["socket_name"]),
+            pids=int(fields["pids"]),
+            disk_mb=int(fields["disk_mb"]),
+            memory_mb=fields["memory_mb"],
+            cpus=fields["cpus"],
+            users=str(fields["users"]),
+            binds=tuple(fields["binds"]),
+            idempotency=str(fields["idempotency"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with open(fd, encoding="utf-8") as file:
+        value = json.load(file)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return cast("dict[str, Any]", value)
+
+
+def is_locked(path: str, *, missing: bool | None = None) -> bool:
+    """Whether a keeper holds this lock.
+
+    Args:
+        missing: the answer where there is no such file; None raises FileNotFoundError.
+    """
+    try:
+        # Shared: two processes that look at once do not take each other for a keeper.
+        with try_lock(path, exclusive=False) as taken:
+            return not taken
+    except FileNotFoundError:
+        if missing is None:
+            raise
+        return missing
+
+
+@contextmanager
+def try_lock(path: str, *, exclusive: bool = True) -> Iterator[bool]:
+    """Hold the lock inside the block, or yield False where another process does."""
+    import fcntl
+
+    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(fd)
+
+
+def remove_left(folder: str, socket_path: str) -> None:
+    """Remove a dead sandbox's folder and socket; nothing happens when another process did."""
+    import shutil
+
+    if socket_path:
+        with suppress(OSError):
+            os.unlink(socket_path)
+    shutil.rmtree(folder, ignore_errors=True)

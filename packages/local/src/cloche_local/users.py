@@ -1,0 +1,128 @@
+"""Who runs inside: ids, maps and capabilities. Source: user_namespaces(7), capabilities(7).
+
+A root host gives each sandbox its own range of 65,536 ids: processes are counted per id, and two sandboxes share
+none. An ordinary user has one id, shown as 1000 inside.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cloche_local import syscalls as sys_
+
+USER_ID = 1000
+RANGE_SIZE = 65536
+# Below the range that systemd documents as unusable (2^31) and above what it and /etc/subuid hand out by default.
+_FIRST_RANGE = 0x60000000
+_RANGE_COUNT = 4096
+
+# CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID: what package managers and `su` need, over mapped ids only.
+ROOT_CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7))
+_LAST_CAPABILITY = 40
+
+
+@dataclass(frozen=True, slots=True)
+class IdRange:
+    """A user namespace over a range of its own, and the lock that keeps the range ours while it is open."""
+
+    base: int
+    lock_fd: int
+    userns_fd: int
+
+    def close(self) -> None:
+        """Let go of both descriptors in this process."""
+        os.close(self.lock_fd)
+        os.close(self.userns_fd)
+
+
+def lease_range(slots: str) -> tuple[int, int]:
+    """Take a free range: `(base, lock descriptor)`. The lock lives as long as a copy of the descriptor is open.
+
+    Raises:
+        OSError: EAGAIN where every range is taken.
+    """
+    import fcntl
+
+    os.makedirs(slots, 0o700, exist_ok=True)
+    # Start where our pid points: parallel zygotes then rarely try the same slot.
+    start = os.getpid() * 31
+    for step in range(_RANGE_COUNT):
+        slot = (start + step) % _RANGE_COUNT
+        fd = os.open(f"{slots}/{slot}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            continue
+        return _FIRST_RANGE + slot * RANGE_SIZE, fd
+    raise BlockingIOError(11, "every id range is in use")
+
+
+def open_range(slots: str) -> IdRange:
+    """Lease a range and make a user namespace over it. Host root only; the caller is single-threaded.
+
+    A short-lived child enters the new namespace: the map of a range must be written from outside.
+    """
+    base, lock_fd = lease_range(slots)
+    ready_read, ready_write = os.pipe2(os.O_CLOEXEC)
+    hold_read, hold_write = os.pipe2(os.O_CLOEXEC)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(hold_write)
+            sys_.unshare(sys_.CLONE_NEWUSER)
+            os.write(ready_write, b"1")
+            # Ends with us: the pipe's write end is then closed and this read returns.
+            os.read(hold_read, 1)
+        finally:
+            os._exit(1)
+    os.close(ready_write)
+    os.close(hold_read)
+    try:
+        if os.read(ready_read, 1) != b"1":
+            raise PermissionError(1, "unshare")
+        _write(f"/proc/{child}/uid_map", f"0 {base} {RANGE_SIZE}")
+        _write(f"/proc/{child}/gid_map", f"0 {base} {RANGE_SIZE}")
+        userns_fd = os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    except BaseException:
+        os.close(lock_fd)
+        raise
+    finally:
+        os.close(ready_read)
+        os.close(hold_write)
+        os.waitpid(child, 0)
+    return IdRange(base, lock_fd, userns_fd)
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def write_single_map(host_uid: int, host_gid: int) -> None:
+    """Show our one id as 1000. Both ids were read before `unshare`: after it they are nobody's."""
+    # The kernel wants setgroups off before an unprivileged gid map.
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{USER_ID} {host_uid} 1")
+    _write("/proc/self/gid_map", f"{USER_ID} {host_gid} 1")
+
+
+def enter_range(userns_fd: int, uid: int) -> None:
+    """Enter a range's namespace and become `uid` in it, with no groups of the host left."""
+    sys_.setns(userns_fd, sys_.CLONE_NEWUSER)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def limit_capabilities(keep: int) -> None:
+    """Drop every capability outside `keep` from the bounding set and all others from the rest, for good."""
+    for number in range(_LAST_CAPABILITY + 1):
+        if not keep >> number & 1:
+            with suppress(OSError):
+                sys_.prctl(sys_.PR_CAPBSET_DROP, number)
+    sys_.prctl(sys_.PR_CAP_AMBIENT, sys_.PR_CAP_AMBIENT_CLEAR_ALL)
+    sys_.capset(keep)

@@ -1,0 +1,338 @@
+"""The zygote: a bare Python that forks keepers, so that a sandbox starts with everything already imported.
+
+It is executed, never forked from the server: constant arguments, an empty environment, nothing of the server's
+memory. Its only input is the control socket; it ends when that closes, and sandboxes live on. The bare stage forks
+a second one that imports numpy, pandas and matplotlib and then serves the template that promises them.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn, cast
+
+import cloche_agentd
+from cloche_agentd.agent import Agent
+from cloche_agentd.config import AgentConfig, InitProfile, KeeperHooks, User
+from cloche_agentd.init import run_init
+from cloche_local import init, keeper, limits, seccomp, state, users
+from cloche_local import syscalls as sys_
+from cloche_local.spec import SandboxSpec, decode_spec
+
+_WARM_IMPORTS = ("numpy", "pandas", "matplotlib", "matplotlib.pyplot")
+# A one-shot run has its answer before this; warming would take its processor.
+_WARM_AFTER_MS = 60
+_CLEANUP_MS = 20
+_MAX_MESSAGE = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What the server tells a zygote once."""
+
+    staging_folder: str
+    range_slots: str
+    cgroup_root: str
+    import_paths: tuple[str, ...]
+    warm: bool
+
+
+def main(control: socket.socket) -> NoReturn:
+    """Serve the server on `control` until it closes."""
+    control = _leave_standard_streams(control)
+    raw, fds, _flags, _address = socket.recv_fds(control, _MAX_MESSAGE, 1)
+    fields = cast("dict[str, object]", json.loads(raw))
+    paths = tuple(cast("list[str]", fields.pop("import_paths")))
+    hello = Hello(import_paths=paths, **fields)  # type: ignore[arg-type]  # written by the server beside us
+    # An orphaned init becomes our child and is reaped at once, whatever the host's pid 1 does.
+    sys_.prctl(sys_.PR_SET_CHILD_SUBREAPER, 1)
+    warm_control = socket.socket(fileno=fds[0]) if fds else None
+    Zygote(control, hello, warm_control).serve()
+
+
+def _leave_standard_streams(control: socket.socket) -> socket.socket:
+    """Move the control socket off descriptor 0, which every child would read as its input."""
+    moved = socket.socket(fileno=os.dup(control.fileno()))
+    control.detach()
+    null = os.open("/dev/null", os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    return moved
+
+
+class Zygote:
+    """The fork server, bare or warm."""
+
+    def __init__(self, control: socket.socket, hello: Hello, warm_control: socket.socket | None) -> None:
+        self._control = control
+        self._hello = hello
+        self._warm_control = warm_control
+        self._keepers: dict[int, _Child] = {}
+        self._leaving: list[_Child] = []
+        self._spare: users.IdRange | None = None
+        self._host_uid, self._host_gid = os.getuid(), os.getgid()
+        self._filter = seccomp.build_filter(os.uname().machine)
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def serve(self) -> NoReturn:
+        """Answer until the control socket closes."""
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        _prepare_interpreter(self._hello.import_paths)
+        self._prepare_range()
+        gc.collect()
+        gc.freeze()
+        self._control.send(b'{"ready":true}')
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(self._wake_read, select.POLLIN)
+        while True:
+            ready = [fd for fd, _event in poll.poll(self._patience_ms())]
+            if self._wake_read in ready:
+                self._reap()
+            if self._control.fileno() in ready:
+                self._receive()
+            if not ready and self._warm_control is not None:
+                self._start_warm(self._warm_control)
+            self._clean_up()
+            self._prepare_range()
+
+    def _patience_ms(self) -> int:
+        if self._leaving:
+            return _CLEANUP_MS
+        return _WARM_AFTER_MS if self._warm_control is not None else -1
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        try:
+            raw, fds, _flags, _address = socket.recv_fds(self._control, _MAX_MESSAGE, 1)
+        except ConnectionError:
+            raw, fds = b"", []
+        if not raw:
+            os._exit(0)
+        message = cast("dict[str, str]", json.loads(raw))
+        if message["op"] == "create" and fds:
+            self._create(message, socket.socket(fileno=fds[0]))
+        elif message["op"] == "kill":
+            for pid, child in self._keepers.items():
+                if child.sandbox_id == message["id"]:
+                    # Our own child that we have not reaped: the pid is still its.
+                    os.kill(pid, signal.SIGKILL)
+
+    def _create(self, message: Mapping[str, str], reply: socket.socket) -> None:
+        id_range: users.IdRange | None = None
+        try:
+            id_range = self._take_range()
+            pid = os.fork()
+        except OSError as error:
+            with suppress(OSError):
+                reply.send(json.dumps({"failed": "id_range", "errno": error.errno or 0}).encode())
+            reply.close()
+            return
+        if pid == 0:
+            self._be_keeper(reply, id_range)
+        self._keepers[pid] = _Child(message["id"], message["folder"], message["socket"])
+        reply.close()
+        if id_range is not None:
+            id_range.close()
+
+    def _be_keeper(self, reply: socket.socket, id_range: users.IdRange | None) -> NoReturn:
+        status = 70
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            spec = decode_spec(_read_all(reply))
+            kept = [reply.fileno()] + ([] if id_range is None else [id_range.lock_fd, id_range.userns_fd])
+            init.close_all_but(kept, spec.protections)
+            seat = keeper.Seat(
+                agent=_Agentd(),
+                reply=reply,
+                filter_program=self._filter,
+                host_uid=self._host_uid,
+                host_gid=self._host_gid,
+                id_range=id_range,
+                staging_folder=self._hello.staging_folder,
+            )
+            status = keeper.run(spec, seat)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        os._exit(status)
+
+    # -- id ranges --------------------------------------------------------------------------------------------------
+
+    def _take_range(self) -> users.IdRange | None:
+        if not self._hello.range_slots:
+            return None
+        taken, self._spare = self._spare, None
+        return taken or users.open_range(self._hello.range_slots)
+
+    def _prepare_range(self) -> None:
+        """Make the next sandbox's user namespace while nobody waits."""
+        if self._spare is None and self._hello.range_slots:
+            # A host that refuses it says so to the next create, which tries again.
+            with suppress(OSError):
+                self._spare = users.open_range(self._hello.range_slots)
+
+    # -- ends -------------------------------------------------------------------------------------------------------
+
+    def _reap(self) -> None:
+        with suppress(BlockingIOError):
+            while os.read(self._wake_read, 512):
+                pass
+        with suppress(ChildProcessError):
+            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                child = self._keepers.pop(pid, None)
+                if child is not None:
+                    self._leaving.append(child)
+
+    def _clean_up(self) -> None:
+        """Remove what ended sandboxes leave; a control group goes only when its last process has."""
+        self._leaving = [child for child in self._leaving if not child.remove(self._hello.cgroup_root)]
+
+    # -- the warm stage ---------------------------------------------------------------------------------------------
+
+    def _start_warm(self, control: socket.socket) -> None:
+        """Fork the stage that imports the big libraries; it serves the same protocol on its own socket."""
+        self._warm_control = None
+        pid = os.fork()
+        if pid != 0:
+            control.close()
+            return
+        try:
+            if self._spare is not None:
+                self._spare.close()
+            self._control.close()
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+            signal.set_wakeup_fd(-1)
+            _import_libraries(self._hello.import_paths)
+            Zygote(control, self._hello, None).serve()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(70)
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    sandbox_id: str
+    folder: str
+    socket_path: str
+    ended_at: float = 0.0
+
+    def remove(self, cgroup_root: str) -> bool:
+        """Remove state, socket and groups; False where something still holds on."""
+        state.remove_left(self.folder, self.socket_path)
+        if not cgroup_root:
+            return True
+        return limits.Group(limits.find_hierarchy(cgroup_root), self.sandbox_id).remove()
+
+
+class _Agentd:
+    """The agent, seen by the keeper."""
+
+    def keep(self, keeper: keeper.Keeper, link: socket.socket, listener: socket.socket) -> int:
+        spec = keeper.spec
+        accounts = [User("user", users.USER_ID, users.USER_ID, "/home/user")]
+        if keeper.has_range():
+            accounts.append(User("root", 0, 0, "/root"))
+        config = AgentConfig(
+            sandbox_id=spec.sandbox_id,
+            access_token=spec.access_token,
+            envs=spec.envs,
+            users=accounts,
+            path=spec.root.search_path,
+        )
+        hooks = KeeperHooks(
+            on_renew=keeper.renew,
+            on_kill=keeper.end,
+            open_user_spawner=(lambda _user: keeper.open_root_spawner(_leave_loop)) if keeper.has_range() else None,
+            become=lambda user: keeper.become(user.uid, user.gid),
+            memory_kills=keeper.memory_kills,
+            facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
+        )
+        return asyncio.run(_keep_until_deadline(keeper, Agent(config, hooks).run(link, [listener])))
+
+    def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
+        run_init(link, InitProfile(import_paths=spec.root.import_paths))
+
+
+async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, None, int]) -> int:
+    """Run the agent, and end it in good order when the sandbox's time is over: connections close, init dies with us."""
+    loop = asyncio.get_running_loop()
+    agent = loop.create_task(serving)
+    timer = loop.call_later(keeper.remaining_s(), agent.cancel)
+
+    def renewed() -> None:
+        nonlocal timer
+        timer.cancel()
+        timer = loop.call_later(keeper.remaining_s(), agent.cancel)
+
+    keeper.on_renewed = renewed
+    try:
+        return await agent
+    except asyncio.CancelledError:
+        return 0
+
+
+def _leave_loop() -> None:
+    """Forget the event loop in a fork that was made inside it."""
+    asyncio.events._set_running_loop(None)
+
+
+def _read_all(reply: socket.socket) -> bytes:
+    """Read one length-prefixed message.
+
+    Raises:
+        EOFError: the server took its request back.
+    """
+    wanted = int.from_bytes(_read_exactly(reply, 4), "big")
+    return _read_exactly(reply, wanted)
+
+
+def _read_exactly(reply: socket.socket, count: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        part = reply.recv(count - len(parts))
+        if not part:
+            raise EOFError
+        parts += part
+    return bytes(parts)
+
+
+def _prepare_interpreter(import_paths: tuple[str, ...]) -> None:
+    """Make this Python look like one that was started inside a sandbox; contexts are forks of it."""
+    import site
+
+    # -S left these builtins out; user code expects them.
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    sys_.load()
+    cloche_agentd.preload()
+    # Our own code is not there inside: it is all imported by now.
+    sys.path[:] = [path for path in sys.path if _is_library(path)] + list(import_paths)
+    sys.argv[:] = [""]
+    sys.path_importer_cache.clear()
+
+
+def _is_library(path: str) -> bool:
+    return path.startswith(sys.base_prefix)
+
+
+def _import_libraries(import_paths: tuple[str, ...]) -> None:
+    """Import what the warm template promises, one processor each: a fork must not inherit half of a thread pool."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ["MPLBACKEND"] = "Agg"
+    sys.path += [path for path in import_paths if path not in sys.path]
+    for name in _WARM_IMPORTS:
+        __import__(name)
