@@ -9,6 +9,23 @@ from typing import Any
 import click
 
 
+class ReaderGone(Exception):
+    """Whoever read our stdout has closed it, as `head` does."""
+
+
+def write_out(text: str) -> None:
+    """Write text to stdout as it is, and at once.
+
+    Raises:
+        ReaderGone: nobody reads it any more.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError as error:  # not let through: click would end the process with status 1
+        raise ReaderGone from error
+
+
 @dataclass
 class Invocation:
     """The options that every command has, and its two streams.
@@ -26,8 +43,7 @@ class Invocation:
 
     def write(self, text: str) -> None:
         """Write text to stdout as it is, and at once."""
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        write_out(text)
 
     def note(self, text: str) -> None:
         """Tell a person what is not output. A program that asked for JSON finds it in the document."""

@@ -8,7 +8,7 @@ import click
 
 from cloche_cli.exit_status import USAGE
 from cloche_cli.failure import report_internal, report_known, report_usage
-from cloche_cli.invocation import Invocation
+from cloche_cli.invocation import Invocation, ReaderGone
 from cloche_cli.root import abx
 
 
@@ -27,7 +27,7 @@ def launch(words: Sequence[str]) -> int:
         return 130
     except click.exceptions.Exit as request:
         return request.exit_code
-    except BrokenPipeError:
+    except ReaderGone:
         return _reader_went_away()
     except Exception as error:  # noqa: BLE001 - the process entry: whatever it is becomes one line and a status
         return report_known(error, invocation) or report_internal(error, invocation)

@@ -13,7 +13,7 @@ import anyio
 from cloche_cli.documents import code_document, command_document
 from cloche_cli.exit_status import TIMEOUT
 from cloche_cli.figures import save_figures
-from cloche_cli.invocation import Invocation, current
+from cloche_cli.invocation import Invocation, current, write_out
 from cloche_cli.running import run_async
 from cloche_contract.errors import InvalidArgument, NotFound
 from cloche_sdk import AsyncSandbox, CommandResult, CommandTimeout, Execution
@@ -104,7 +104,7 @@ async def _run_program(request: RunRequest, invocation: Invocation) -> int:
 
 
 async def _execute(sandbox: AsyncSandbox, request: RunRequest, invocation: Invocation) -> Execution:
-    on_stdout, on_stderr = (None, None) if invocation.json else (_to_stdout, _to_stderr)
+    on_stdout, on_stderr = (None, None) if invocation.json else (write_out, _to_stderr)
     try:
         return await sandbox.run_code(
             request.code, request.language, timeout=request.timeout_s, on_stdout=on_stdout, on_stderr=on_stderr
@@ -119,7 +119,7 @@ async def _run_command(request: ExecRequest, invocation: Invocation) -> int:
         sandbox = await _create(request.template, request.timeout_s, request.provider)
     else:
         sandbox = await AsyncSandbox.connect(request.sandbox, provider=request.provider)
-    on_stdout, on_stderr = (None, None) if invocation.json else (_to_stdout, _to_stderr)
+    on_stdout, on_stderr = (None, None) if invocation.json else (write_out, _to_stderr)
     try:
         result = await sandbox.commands.run(
             request.command,
@@ -178,11 +178,6 @@ def _status(result: CommandResult, invocation: Invocation) -> int:
         invocation.note(f"error: The program was ended from outside ({result.stop_reason}).")
         invocation.note(f"fix: {_STOPPED[result.stop_reason]}")
     return result.exit_code
-
-
-def _to_stdout(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _to_stderr(text: str) -> None:

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Sequence
 
+from cloche_cli.invocation import write_out
+
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
     """Write a table to stdout, or one sentence when there are no rows."""
     if not rows:
-        sys.stdout.write(empty + "\n")
+        write_out(empty + "\n")
     elif sys.stdout.isatty():
         _draw(columns, rows)
     else:
@@ -18,7 +20,7 @@ def _write_columns(lines: Sequence[Sequence[str]]) -> None:
     widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        write_out("  ".join(cells).rstrip() + "\n")
 
 
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

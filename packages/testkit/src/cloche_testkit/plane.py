@@ -43,6 +43,7 @@ class ScriptedPlane:
             test, WITHOUT ANY ISOLATION; "none" has sandboxes that cannot be used.
         templates: names that create accepts; None accepts every name.
         limits: resources whose limits create accepts, and pretends to enforce.
+        usable: what the report says, and whether its check `isolation` is one that must hold.
         marked: put a marker into every confidential field of every record (see `markers`).
     """
 
@@ -50,6 +51,7 @@ class ScriptedPlane:
     templates: Collection[str] | None = None
     limits: Collection[LimitResource] = ()
     marked: bool = False
+    usable: bool = True
     clock: Clock = field(default_factory=SystemClock)
     ids: IdSource = field(default_factory=SequentialIds)
     script: Script = field(default_factory=Script)

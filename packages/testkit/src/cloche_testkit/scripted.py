@@ -153,12 +153,12 @@ class ScriptedProvider:
         await self._plane.script.arrive("probe", {})
         return ProbeReport(
             provider=self.id,
-            usable=True,
+            usable=self._plane.usable,
             checks=[
                 ProbeCheck(
                     id="isolation",
                     ok=False,
-                    required=False,
+                    required=not self._plane.usable,
                     cause="none",
                     fix="Use the provider local: this one is for tests and isolates nothing.",
                 )

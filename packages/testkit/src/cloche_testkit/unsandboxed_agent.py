@@ -27,7 +27,7 @@ from cloche_contract.lifecycle import AgentEndpoint
 
 _READY_WITHIN_S: Final = 20
 _END_WITHIN_S: Final = 3.0
-_running: Final = set[subprocess.Popen[bytes]]()
+_running: Final[dict[subprocess.Popen[bytes], Path]] = {}
 
 
 class UnsandboxedAgent:
@@ -73,7 +73,7 @@ class UnsandboxedAgent:
             env={},
             start_new_session=True,
         )
-        _running.add(process)
+        _running[process] = folder
         endpoint = AgentEndpoint(
             base_url="http://agent", socket_path=str(socket), access_token=SecretStr(token), version="1"
         )
@@ -100,7 +100,7 @@ class UnsandboxedAgent:
             self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
-        _running.discard(self._process)
+        _running.pop(self._process, None)
 
     async def _until_ready(self) -> None:
         assert self._process.stdout is not None
@@ -115,8 +115,9 @@ class UnsandboxedAgent:
 @atexit.register
 def _end_the_rest() -> None:
     """A test that was interrupted must not leave an agent behind."""
-    for process in _running:
+    for process, folder in _running.items():
         process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def agent_program() -> Path:
