@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from cloche_local import mounts, users
 from cloche_local import syscalls as sys_
 from cloche_local.setup import SetupFailed, step
-from cloche_local.spec import Limits, Protections, SandboxSpec
+from cloche_local.spec import OWN_PROCESSES, Limits, Protections, SandboxSpec
 
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 _HOST_NAME = "sandbox"
 _CORE_BYTES = 0
-# RLIMIT_NPROC also counts the keeper, init and the interpreter contexts of the agent itself.
-_OWN_PROCESSES = 4
 _QUEUE_BYTES = 819200
 
 
@@ -115,7 +113,7 @@ def _set_rlimits(limits: Limits, on: Protections) -> None:
     values.append((resource.RLIMIT_MSGQUEUE, _QUEUE_BYTES))
     if on.process_limit:
         # Set inside our user namespace: the kernel counts per id and namespace, so this sandbox's processes only.
-        values.append((resource.RLIMIT_NPROC, limits.pids + _OWN_PROCESSES))
+        values.append((resource.RLIMIT_NPROC, limits.pids + OWN_PROCESSES))
     for kind, value in values:
         hard = resource.getrlimit(kind)[1]
         if hard != resource.RLIM_INFINITY:

@@ -1,11 +1,7 @@
 """What a live sandbox is made of, for its operator."""
 
-import os
-
 from cloche_contract.provider import InspectResult, LimitInfo, MountInfo
 from cloche_local.state import Record
-
-_NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
 
 
 def inspect(record: Record) -> InspectResult:
@@ -15,7 +11,7 @@ def inspect(record: Record) -> InspectResult:
         mounts=_mounts(record),
         limits=_limits(record),
         users=record.users,
-        namespaces=_own_namespaces(record),
+        namespaces=list(record.namespaces),
         network="none",
         facts={"keeper_pid": str(record.keeper_pid), "init_pid": str(record.init_pid)},
     )
@@ -63,16 +59,3 @@ def _limits(record: Record) -> list[LimitInfo]:
             value=record.cpus,
         ),
     ]
-
-
-def _own_namespaces(record: Record) -> list[str]:
-    """Kinds of namespaces in which the sandbox is apart from this process."""
-    own: list[str] = []
-    for kind in _NAMESPACES:
-        try:
-            theirs = os.readlink(f"/proc/{record.init_pid}/ns/{kind}")
-            if theirs != os.readlink(f"/proc/self/ns/{kind}"):
-                own.append(kind)
-        except OSError:
-            continue
-    return own

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -97,7 +97,7 @@ class Keeper:
             SetupFailed: a step was refused.
             OSError: the state folder could not be written.
         """
-        spec, seat = self.spec, self._seat
+        spec = self.spec
         if spec.protections.own_session:
             # No terminal of the host: a process without a session of its own could type into it.
             os.setsid()
@@ -223,12 +223,19 @@ class Keeper:
             "disk_mb": spec.limits.disk_mb,
             "memory_mb": spec.limits.memory_mb,
             "cpus": spec.limits.cpus,
+            "namespaces": self._namespaces(),
             "users": "single" if self._seat.id_range is None else "range",
             "binds": [bind.target for bind in spec.root.binds],
         }
         fd = os.open("record.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
         os.write(fd, json.dumps(record).encode())
         os.close(fd)
+
+    def _namespaces(self) -> list[str]:
+        on = self.spec.protections
+        own = {"user": on.user_namespace, "mnt": True, "pid": on.pid_namespace, "net": on.net_namespace}
+        own |= {"ipc": on.ipc_namespace, "uts": True, "cgroup": True}
+        return [kind for kind, is_own in own.items() if is_own]
 
     def _await_init(self, gate: socket.socket) -> None:
         answer = gate.recv(4096)
@@ -291,7 +298,7 @@ class Keeper:
         os.pwrite(self._deadline_fd, line.ljust(_DEADLINE_BYTES).encode(), 0)
 
     @contextmanager
-    def become(self, uid: int, gid: int) -> Iterator[None]:
+    def become(self, uid: int, gid: int) -> Generator[None]:
         """File access inside the block happens as this user, without the rights of root."""
         if self._seat.id_range is None:
             yield

@@ -45,6 +45,7 @@ class Settings:
 
     staging_folder: str
     range_slots: str
+    process_limit: int
     cgroup_root: str
     import_paths: tuple[str, ...]
     warm: bool
@@ -84,7 +85,7 @@ class Launcher:
             python = os.path.realpath(sys.executable)
             self._process = subprocess.Popen(
                 [python, "-I", "-S", "-c", _BOOT],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
@@ -178,6 +179,7 @@ def _hello(settings: Settings) -> Mapping[str, object]:
     return {
         "staging_folder": settings.staging_folder,
         "range_slots": settings.range_slots,
+        "process_limit": settings.process_limit,
         "cgroup_root": settings.cgroup_root,
         "import_paths": list(settings.import_paths),
         "warm": settings.warm,

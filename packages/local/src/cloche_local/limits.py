@@ -8,10 +8,10 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
+from cloche_local.spec import OWN_PROCESSES
+
 PREFIX = "cloche-"
 _PERIOD_US = 100_000
-# Room for the keeper's half of a process pair and the agent's own contexts.
-_OWN_PROCESSES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Group:
             OSError: the kernel refused; the limit does not hold.
         """
         wanted = {
-            "pids": None if pids is None else pids + _OWN_PROCESSES,
+            "pids": None if pids is None else pids + OWN_PROCESSES,
             "memory": memory_mb,
             "cpu": cpus,
         }

@@ -6,7 +6,7 @@ Documentation/filesystems/overlayfs.rst, mount_setattr(2).
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -119,7 +119,7 @@ def _mount_overlay(staging: Staging) -> None:
 
 
 @contextmanager
-def _range_root(staging: Staging) -> Iterator[None]:
+def _range_root(staging: Staging) -> Generator[None]:
     """Act on files as the range's root: overlayfs writes its layers as whoever mounted it, and the host's root has no
     id in an idmapped layer (it would fall back to a read-only mount)."""
     if staging.userns_fd < 0:

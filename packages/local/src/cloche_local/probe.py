@@ -24,6 +24,21 @@ _ROOT_KERNEL = (5, 19)
 _DISABLING_SYSCTLS = ("/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone")
 _APPARMOR_SYSCTL = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
+_CAPABILITIES: tuple[Capability, ...] = (
+    "lifecycle",
+    "timeout",
+    "renew_on_request",
+    "exec",
+    "files",
+    "code",
+    "code_languages",
+    "idempotent_create",
+    "metadata",
+    "inspect",
+    "limits_pids",
+    "limits_disk",
+)
+
 
 class Host:
     """The machine, as far as the probe looks at it."""
@@ -181,11 +196,11 @@ def report(provider: str, checks: list[ProbeCheck], hierarchy: Hierarchy | None,
         LimitInfo(resource="memory", enforced=usable and memory, enforced_by="memory cgroup" if memory else None),
         LimitInfo(resource="cpu", enforced=usable and cpu, enforced_by="cpu cgroup" if cpu else None),
     ]
-    capabilities: list[Capability] = []
-    if usable:
-        capabilities += ["lifecycle", "timeout", "renew_on_request", "exec", "files", "code", "code_languages"]
-        capabilities += ["idempotent_create", "metadata", "inspect", "limits_pids", "limits_disk"]
-        capabilities += ["users_root"] if host_root else []
-        capabilities += ["limits_memory"] if memory else []
-        capabilities += ["limits_cpu"] if cpu else []
+    capabilities: list[Capability] = [*_CAPABILITIES] if usable else []
+    if usable and host_root:
+        capabilities.append("users_root")
+    if usable and memory:
+        capabilities.append("limits_memory")
+    if usable and cpu:
+        capabilities.append("limits_cpu")
     return ProbeReport(provider=provider, usable=usable, checks=checks, capabilities=capabilities, limits=limits)

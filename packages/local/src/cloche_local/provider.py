@@ -46,7 +46,7 @@ from cloche_local import agent_call, inspection, limits, probe, templates
 from cloche_local.ending import end_keeper
 from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
 from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
-from cloche_local.spec import Limits, Protections, RootPlan, SandboxSpec
+from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec
 from cloche_local.state import Record, StateFolder
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ DEFAULT_DISK_MB = 1024
 _AGENT_VERSION = "1"
 _AGENT_TIMEOUT_S = 5.0
 _TRIAL_S = 30
+_NO_LIMIT = 1 << 22
 
 
 @asynccontextmanager
@@ -120,6 +121,7 @@ class LocalProvider:
                     Settings(
                         staging_folder=self._state.staging,
                         range_slots=self._paths.range_slots,
+                        process_limit=DEFAULT_PIDS + OWN_PROCESSES if self._protections.process_limit else _NO_LIMIT,
                         cgroup_root=self._paths.cgroup_root,
                         import_paths=() if folder is None else (folder,),
                         warm=warm is not None and not warm.missing,
@@ -161,9 +163,9 @@ class LocalProvider:
         """
         template = templates.find_template(request.template.strip())
         if template is None:
-            raise TemplateNotFound()
+            raise TemplateNotFound
         if request.region is not MISSING:
-            raise UnsupportedOperation()
+            raise UnsupportedOperation
         wanted = self._limits(request)
         launcher = await self._ensure_launcher()
         if request.idempotency_key is MISSING:
@@ -190,7 +192,7 @@ class LocalProvider:
             for record in await anyio.to_thread.run_sync(self._state.records):
                 if record.idempotency.startswith(f"{key_hash}:"):
                     if record.idempotency != mark:
-                        raise IdempotencyConflict()
+                        raise IdempotencyConflict
                     return self._describe(record, with_agent=True)
             return await self._create(launcher, request, template, wanted, mark)
 
@@ -209,7 +211,7 @@ class LocalProvider:
         self._keepers[spec.sandbox_id] = keeper
         record = self._state.read(spec.sandbox_id)
         if record is None:
-            raise ProviderFailed()
+            raise ProviderFailed
         return self._describe(record, with_agent=True)
 
     def _spec(self, request: CreateRequest, template: templates.Template, wanted: Limits, mark: str) -> SandboxSpec:
@@ -270,7 +272,7 @@ class LocalProvider:
         """
         record = self._find(request.sandbox_id)
         if record.expired:
-            raise SandboxExpired()
+            raise SandboxExpired
         return self._describe(record, with_agent=True)
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
@@ -302,7 +304,7 @@ class LocalProvider:
     def _find(self, sandbox_id: str) -> Record:
         record = self._state.read(sandbox_id)
         if record is None:
-            raise SandboxNotFound()
+            raise SandboxNotFound
         return record
 
     def _describe(self, record: Record, *, with_agent: bool = False) -> SandboxRecord:
@@ -325,7 +327,7 @@ class LocalProvider:
         try:
             token = self._state.read_token(record.sandbox_id)
         except OSError as error:
-            raise SandboxNotFound() from error
+            raise SandboxNotFound from error
         return AgentEndpoint(
             base_url="http://local",
             socket_path=self._sockets.address(record.runtime_folder, record.socket_name),
@@ -346,7 +348,7 @@ class LocalProvider:
         """
         record = self._find(request.sandbox_id)
         if record.expired:
-            raise SandboxExpired()
+            raise SandboxExpired
         endpoint = self._endpoint(record)
         path = endpoint.socket_path or ""
         token = endpoint.access_token.get_secret_value()
@@ -354,7 +356,7 @@ class LocalProvider:
             await agent_call.renew(path, token, request.timeout, timeout_s=_AGENT_TIMEOUT_S)
         except agent_call.AgentSilent as silent:
             self._find(request.sandbox_id)
-            raise ProviderTimeout() from silent
+            raise ProviderTimeout from silent
 
     async def kill(self, request: KillRequest) -> None:
         """Destroy the sandbox; returns when nothing of it runs. Safe to cancel and to repeat.
@@ -376,7 +378,7 @@ class LocalProvider:
             await agent_call.kill(path, token, timeout_s=_AGENT_TIMEOUT_S)
         except agent_call.AgentSilent:
             if not await end_keeper(record):
-                raise ProviderTimeout() from None
+                raise ProviderTimeout from None
 
     async def close(self) -> None:
         """Let go of the zygote. Sandboxes live on."""

@@ -50,6 +50,10 @@ class RootPlan:
     import_paths: tuple[str, ...] = ()
 
 
+# The agent's own: keeper, init, the spawner of root, and room for the interpreters that it keeps ready.
+OWN_PROCESSES = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What the sandbox may use. None: no limit was asked and none holds."""
@@ -63,7 +67,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """One sandbox, as its keeper needs it. `folder` is its state folder, `socket_name` its name in the runtime folder."""
+    """One sandbox, as its keeper needs it.
+
+    `folder` is its state folder; its socket is `socket_name` in `runtime_folder`.
+    """
 
     sandbox_id: str
     template: str

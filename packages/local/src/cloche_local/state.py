@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -41,6 +41,7 @@ class Record:
     cpus: int | None
     users: str
     binds: tuple[str, ...]
+    namespaces: tuple[str, ...]
     idempotency: str
 
     @property
@@ -169,6 +170,7 @@ def _record(fields: Mapping[str, Any], deadline: Mapping[str, Any]) -> Record | 
             cpus=fields["cpus"],
             users=str(fields["users"]),
             binds=tuple(fields["binds"]),
+            namespaces=tuple(fields["namespaces"]),
             idempotency=str(fields["idempotency"]),
         )
     except (KeyError, TypeError, ValueError):
@@ -201,7 +203,7 @@ def is_locked(path: str, *, missing: bool | None = None) -> bool:
 
 
 @contextmanager
-def try_lock(path: str, *, exclusive: bool = True) -> Iterator[bool]:
+def try_lock(path: str, *, exclusive: bool = True) -> Generator[bool]:
     """Hold the lock inside the block, or yield False where another process does."""
     import fcntl
 

@@ -58,10 +58,12 @@ def lease_range(slots: str) -> tuple[int, int]:
     raise BlockingIOError(11, "every id range is in use")
 
 
-def open_range(slots: str) -> IdRange:
+def open_range(slots: str, process_limit: int) -> IdRange:
     """Lease a range and make a user namespace over it. Host root only; the caller is single-threaded.
 
-    A short-lived child enters the new namespace: the map of a range must be written from outside.
+    A short-lived child enters the new namespace: the map of a range must be written from outside. It first becomes
+    the range's root. A namespace's processes are also counted for whoever made it, against the RLIMIT_NPROC that
+    held then; made by an id that nobody else has, that bounds the sandbox as a whole, whatever ids its root takes.
     """
     base, lock_fd = lease_range(slots)
     ready_read, ready_write = os.pipe2(os.O_CLOEXEC)
@@ -70,6 +72,7 @@ def open_range(slots: str) -> IdRange:
     if child == 0:
         try:
             os.close(hold_write)
+            _become_owner(base, process_limit)
             sys_.unshare(sys_.CLONE_NEWUSER)
             os.write(ready_write, b"1")
             # Ends with us: the pipe's write end is then closed and this read returns.
@@ -92,6 +95,15 @@ def open_range(slots: str) -> IdRange:
         os.close(hold_write)
         os.waitpid(child, 0)
     return IdRange(base, lock_fd, userns_fd)
+
+
+def _become_owner(base: int, process_limit: int) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_NPROC, (process_limit, process_limit))
+    os.setgroups([])
+    os.setresgid(base, base, base)
+    os.setresuid(base, base, base)
 
 
 def _write(path: str, text: str) -> None:

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class Hello:
 
     staging_folder: str
     range_slots: str
+    process_limit: int
     cgroup_root: str
     import_paths: tuple[str, ...]
     warm: bool
@@ -163,8 +165,8 @@ class Zygote:
                 staging_folder=self._hello.staging_folder,
             )
             status = keeper.run(spec, seat)
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
+        except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
+            traceback.print_exc()
         os._exit(status)
 
     # -- id ranges --------------------------------------------------------------------------------------------------
@@ -173,14 +175,14 @@ class Zygote:
         if not self._hello.range_slots:
             return None
         taken, self._spare = self._spare, None
-        return taken or users.open_range(self._hello.range_slots)
+        return taken or users.open_range(self._hello.range_slots, self._hello.process_limit)
 
     def _prepare_range(self) -> None:
         """Make the next sandbox's user namespace while nobody waits."""
         if self._spare is None and self._hello.range_slots:
             # A host that refuses it says so to the next create, which tries again.
             with suppress(OSError):
-                self._spare = users.open_range(self._hello.range_slots)
+                self._spare = users.open_range(self._hello.range_slots, self._hello.process_limit)
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
@@ -216,8 +218,8 @@ class Zygote:
             signal.set_wakeup_fd(-1)
             _import_libraries(self._hello.import_paths)
             Zygote(control, self._hello, None).serve()
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
+        except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
+            traceback.print_exc()
         finally:
             os._exit(70)
 
