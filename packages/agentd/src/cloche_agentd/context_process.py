@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import io
 import os
 import resource
 import signal
@@ -14,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Final, NoReturn, Protocol, cast
 
-from . import guest_calls
+from . import guest_calls, streams
 from .config import InitProfile
 from .control import BlockingControl
 from .interpreter import Interpreter
@@ -43,7 +42,7 @@ def enter_context_process(fds: Sequence[int], null: int, env: Mapping[str, str],
         os.environ.clear()
         os.environ.update(env)
         _reseed()
-        _renew_streams()
+        streams.renew()
         namespace = _make_main(profile)
         os.register_at_fork(after_in_child=control.close)
         Interpreter(control, namespace).serve()
@@ -89,19 +88,6 @@ def _reseed() -> None:
         module = sys.modules.get(name)
         if module is not None:
             cast("_Seedable", module).seed()  # both modules have seed() without arguments
-
-
-def _renew_streams() -> None:
-    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8")
-    sys.stdout = sys.__stdout__ = open_stream(1)
-    sys.stderr = sys.__stderr__ = open_stream(2)
-
-
-def open_stream(fd: int) -> io.TextIOWrapper:
-    """Return a text stream that writes through to `fd` line by line."""
-    raw = io.FileIO(fd, "w", closefd=False)
-    errors = "backslashreplace" if fd == 2 else "surrogateescape"
-    return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", errors, newline="\n", line_buffering=True)
 
 
 def _make_main(profile: InitProfile) -> dict[str, object]:

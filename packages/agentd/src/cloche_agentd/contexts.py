@@ -303,11 +303,14 @@ class Context:
             self._tasks.create_task(self._end_broken())
 
     def _on_frame(self, frame: control.Frame) -> None:
+        # What was printed before a result belongs before it.
+        self._drain_outputs()
+        number = frame.get("n")
+        if type(number) is int:
+            self._acknowledge(number)
         run = self._run
         if run is None:
             return
-        # What was printed before a result belongs before it.
-        self._drain_outputs()
         if frame.get("t") == "result":
             line, files = result_line(frame)
             run.files.extend(files)
@@ -315,6 +318,14 @@ class Context:
                 run.sink.line(line)
         elif frame.get("t") == "done":
             run.tell(("done", frame))
+
+    def _acknowledge(self, number: int) -> None:
+        if self._channel is None:
+            return
+        try:
+            self._channel.send(control.encode({"ack": number}))
+        except OSError:
+            return  # user code that does not read its answers waits for ever, until its timeout
 
     def _on_exit(self, child: Child, status: int) -> None:
         if child is not self._child:

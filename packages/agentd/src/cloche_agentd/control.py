@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import threading
 from collections.abc import Mapping
 from typing import cast
 
@@ -67,15 +68,34 @@ class BlockingControl:
         self._channel = channel
         self._decoder = Decoder()
         self._ready: list[Frame] = []
+        self._order = threading.RLock()
+        self._sent = 0
 
     def receive(self) -> Frame | None:
         """Wait for the next request; None when the keeper is gone."""
         while not self._ready:
-            data = self._channel.recv(256 * 1024)
-            if not data:
+            frames = self._read()
+            if frames is None:
                 return None
-            self._ready.extend(self._decoder.feed(data))
+            self._ready.extend(frame for frame in frames if "ack" not in frame)
         return self._ready.pop(0)
+
+    def send_in_order(self, value: Frame) -> None:
+        """Send one frame and wait until the keeper has it, and what was printed before it.
+
+        Output and frames travel on different ways: only so does the reader see them in the order of the code.
+        """
+        with self._order:
+            self._sent += 1
+            self.send({**value, "n": self._sent})
+            while (frames := self._read()) is not None:
+                self._ready.extend(frame for frame in frames if "ack" not in frame)
+                if any(frame.get("ack") == self._sent for frame in frames):
+                    return
+
+    def _read(self) -> list[Frame] | None:
+        data = self._channel.recv(256 * 1024)
+        return self._decoder.feed(data) if data else None
 
     def send(self, value: Frame) -> None:
         """Send one frame, whole."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from . import limits
+from . import limits, streams
 from .control import Frame
 
 _METHODS: Final = (
@@ -147,7 +147,7 @@ class Displays:
                 files[media_type] = self._save(media_type, raw)
             else:
                 data[media_type] = payload
-        _flush()
+        streams.flush()
         if self._shown <= limits.RESULTS * 16:
             self._send({"t": "result", "main": main, "data": data, "files": files})
 
@@ -171,10 +171,3 @@ def _raw(media_type: str, payload: object) -> bytes:
 
 def _bound(asked: object, most: int) -> int:
     return min(asked, most) if isinstance(asked, int) and asked >= 0 else most
-
-
-def _flush() -> None:
-    """Let what was printed before the result arrive before it."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()

@@ -117,16 +117,19 @@ class Interpreters:
     async def _run_program(self, exchange: Exchange, runner: Runner, job: Job) -> None:
         script = Script(self._config, self._hooks, self._user, job.code, self._default_folders)
         script.write(runner.suffix)
+        start_ns = mark()
         try:
-            await self._run_script(exchange, runner, script.path, job)
+            sink, finish = await self._run_script(exchange, runner, script.path, job)
         finally:
             script.remove()
+        self._end(sink, finish, start_ns, self._default_folders[0])
 
-    async def _run_script(self, exchange: Exchange, runner: Runner, path: str, job: Job) -> None:
+    async def _run_script(
+        self, exchange: Exchange, runner: Runner, path: str, job: Job
+    ) -> tuple[ExecutionSink, Finish]:
         out, out_child = self._spawner.pipe(self._user, keeper_reads=True)
         err, err_child = self._spawner.pipe(self._user, keeper_reads=True)
         kills_before = self._hooks.memory_kills()
-        start_ns = mark()
         try:
             launch = Launch(self._user, self._default_folders, job.envs, (*runner.argv, path))
             child = await self._spawner.spawn(launch, [out_child, err_child])
@@ -148,7 +151,7 @@ class Interpreters:
         finally:
             pipes.discard()
             sink.stop()
-        self._end(sink, finish, start_ns, self._default_folders[0])
+        return sink, finish
 
     async def _wait_for(self, exchange: Exchange, child: Child, job: Job, kills_before: int) -> Finish:
         gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -22,7 +22,10 @@ class _Backend(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "FigureCanvas":
-            return importlib.import_module("matplotlib.backends.backend_agg").FigureCanvasAgg
+            canvas = importlib.import_module("matplotlib.backends.backend_agg").FigureCanvasAgg
+            # matplotlib also copies vars() of the module.
+            self.__dict__["FigureCanvas"] = canvas
+            return canvas
         raise AttributeError(name)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Generator
 from types import CodeType, FrameType
 from typing import Final, cast
 
-from . import outcome
+from . import outcome, streams
 from .control import BlockingControl, Frame
 from .display import Displays
 from .figures import Figures
@@ -34,7 +34,7 @@ class Interpreter:
         self._count = 0
         self._executing = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._displays = Displays(control.send)
+        self._displays = Displays(control.send_in_order)
         self._figures = Figures(self._displays)
         builtins.__dict__["display"] = self._displays.display
         namespace["display"] = self._displays.display
@@ -54,6 +54,7 @@ class Interpreter:
         code = cast("str", request["code"])  # written by the keeper
         self._count += 1
         self._displays.begin(request, self._count)
+        streams.mend()
         envs = cast("dict[str, str]", request.get("envs") or {})
         end = outcome.End()
         try:
@@ -73,7 +74,7 @@ class Interpreter:
             end = end if end.error is not None else outcome.of_exception(error)
         finally:
             self._executing = False
-        _flush_streams(end)
+        _say_farewell(end)
         return {"t": "done", "exit_code": end.exit_code, "error": end.error, "memory": end.memory}
 
     def _execute(self, code: str) -> None:
@@ -114,7 +115,7 @@ class Interpreter:
     def _leave_if_forked(self, exit_code: int) -> None:
         """End a child that user code forked and that came back here: it must not answer in its parent's name."""
         if os.getpid() != self._pid:
-            _flush_streams(outcome.End())
+            _say_farewell(outcome.End())
             os._exit(exit_code)
 
 
@@ -144,10 +145,8 @@ def _environment(envs: dict[str, str]) -> Generator[None]:
                 os.environ[name] = value
 
 
-def _flush_streams(end: outcome.End) -> None:
+def _say_farewell(end: outcome.End) -> None:
     if end.message:
         with contextlib.suppress(Exception):
             sys.stderr.write(end.message + "\n")
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
+    streams.flush()

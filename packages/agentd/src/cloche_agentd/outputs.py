@@ -28,16 +28,20 @@ class OutputFiles:
     def __init__(self, hooks: KeeperHooks, user: User) -> None:
         self._hooks = hooks
         self._user = user
-        self._uploads: dict[str, int] = {}
+        self._known: dict[str, int] = {}
 
     def uploaded(self, path: str) -> None:
         """Remember a file that a client wrote, so that it is not taken for the code's work."""
         try:
-            self._uploads[path] = os.lstat(path).st_ctime_ns
+            self._remember(path, os.lstat(path).st_ctime_ns)
         except OSError:
             return
-        while len(self._uploads) > limits.OUTPUT_FILES:
-            del self._uploads[next(iter(self._uploads))]
+
+    def _remember(self, path: str, changed_ns: int) -> None:
+        self._known.pop(path, None)
+        self._known[path] = changed_ns
+        while len(self._known) > limits.KNOWN_FILES:
+            del self._known[next(iter(self._known))]
 
     def since(self, start_ns: int, folder: str, more: Sequence[str]) -> list[dict[str, object]]:
         """Return at most 100 changed files, sorted by path, and those named in `more`."""
@@ -85,7 +89,9 @@ class OutputFiles:
                     pending.append((item.path, depth + 1))
             elif item.is_file(follow_symlinks=False):
                 status = item.stat(follow_symlinks=False)
-                if status.st_ctime_ns >= start_ns and self._uploads.get(item.path) != status.st_ctime_ns:
+                # Stamps come in steps of some milliseconds: what was told already may look as new as the mark.
+                if status.st_ctime_ns >= start_ns and self._known.get(item.path) != status.st_ctime_ns:
                     found[item.path] = status.st_size
+                    self._remember(item.path, status.st_ctime_ns)
         except OSError:
             return

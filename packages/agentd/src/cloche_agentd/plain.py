@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
 import socket
 import sys
 from collections.abc import Generator, Sequence
 
-from . import guest_calls
 from .agent import run_keeper
 from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User
 from .init import run_init
@@ -34,9 +32,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _become_init(link: socket.socket, options: argparse.Namespace) -> None:
-    # Own session: what the terminal or the supervisor sends to the keeper's group is not meant for init.
+    # Own session: what the terminal or the supervisor sends to the keeper's group is not meant for init, which ends
+    # when the link closes, and kills what is left first.
     os.setsid()
-    guest_calls.die_with_parent(signal.SIGKILL)
     null = os.open("/dev/null", os.O_RDWR)
     for target in (0, 1):
         os.dup2(null, target)

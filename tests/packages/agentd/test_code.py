@@ -1,0 +1,556 @@
+"""Code: the warm interpreter and the per-call languages."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.packages.agentd.plain_agent import TOKEN, Client, PlainAgent, alive, processes_with, running_agent
+
+SITE_PACKAGES = next(path for path in sys.path if path.endswith("site-packages"))
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Generator[PlainAgent]:
+    """An agent whose user code may import what the tests' environment has."""
+    with running_agent(tmp_path_factory.mktemp("code"), "--import-path", SITE_PACKAGES) as running:
+        yield running
+
+
+def _unique(seconds: int) -> str:
+    return f"{seconds}.{os.getpid()}{time.monotonic_ns() % 10**6:06d}"
+
+
+def test_last_expression_is_the_main_result(client: Client) -> None:
+    """agent-protocol 3: as at a prompt."""
+    ran = client.execute("print('hello')\n1 + 1")
+    assert ran.stdout == "hello\n"
+    assert ran.results == [{"type": "result", "text": "2", "is_main_result": True}]
+    assert ran.end["exit_code"] == 0
+    assert ran.end["stop_reason"] == "exit"
+
+
+def test_l22_variables_stay_between_calls(client: Client) -> None:
+    """L22, twenty#21664: one context, until it is reset."""
+    client.execute("kept = 41")
+    assert client.execute("kept + 1").results[0]["text"] == "42"
+
+
+def test_semicolon_hides_the_value(client: Client) -> None:
+    """A notebook habit: the closing semicolon."""
+    assert client.execute("5;").results == []
+    assert client.execute("x = 'é'; x").results[0]["text"] == "é"
+
+
+def test_error_has_name_value_and_a_traceback_of_user_code_only(client: Client) -> None:
+    """agent-protocol 3: error."""
+    ran = client.execute("def f():\n    return 1/0\nf()")
+    assert ran.error is not None
+    assert (ran.error["name"], ran.error["value"]) == ("ZeroDivisionError", "division by zero")
+    assert "return 1/0" in ran.error["traceback"]
+    assert "cloche_agentd" not in ran.error["traceback"]
+    assert ran.end["exit_code"] == 1
+
+
+def test_syntax_error_shows_its_place(client: Client) -> None:
+    """No frame of ours, and the line with its caret."""
+    ran = client.execute("a = (1\nb = 2")
+    assert ran.error is not None
+    assert ran.error["name"] == "SyntaxError"
+    assert "a = (1" in ran.error["traceback"]
+    assert "cloche_agentd" not in ran.error["traceback"]
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "stderr"),
+    [
+        ("import sys; sys.exit(3)", 3, ""),
+        ("exit()", 0, ""),
+        ("raise SystemExit('bad end')", 1, "bad end\n"),
+    ],
+)
+def test_system_exit_is_an_exit_code(client: Client, code: str, exit_code: int, stderr: str) -> None:
+    """sys.exit ends the execution, not the session."""
+    client.execute("survives = 1")
+    ran = client.execute(code)
+    assert ran.error is None
+    assert ran.end["exit_code"] == exit_code
+    assert ran.text("stderr") == stderr
+    assert client.execute("survives").results[0]["text"] == "1"
+
+
+def test_top_level_await_works(client: Client) -> None:
+    """Notebook code awaits without asyncio.run, and asyncio.run works as well."""
+    assert client.execute("import asyncio\nawait asyncio.sleep(0, 'slept')").results[0]["text"] == "slept"
+    assert client.execute("async def f(): return 5\nasyncio.run(f())").results[0]["text"] == "5"
+
+
+def test_input_reads_end_of_file(client: Client) -> None:
+    """T12: input() does not wait."""
+    ran = client.execute("input()")
+    assert ran.error is not None
+    assert ran.error["name"] == "EOFError"
+
+
+def test_output_of_programs_is_captured_in_order(client: Client) -> None:
+    """Output is taken from the descriptors, so what a program prints is there too."""
+    ran = client.execute(
+        "import os, subprocess\nprint('first')\nos.system('echo second')\nos.write(1, b'third\\n')\n"
+        "subprocess.run(['sh', '-c', 'echo warned >&2']); None"
+    )
+    assert ran.stdout == "first\nsecond\nthird\n"
+    assert ran.text("stderr") == "warned\n"
+
+
+def test_printed_text_comes_before_the_result_that_follows(client: Client) -> None:
+    """The order of lines is the order of the code."""
+    ran = client.execute("print('a', end='')\ndisplay(1)\nprint('b', end='')\ndisplay(2)\nprint('c', end='')")
+    kinds = [(line["type"], line.get("text")) for line in ran.lines[1:-1]]
+    assert kinds == [("stdout", "a"), ("result", "1"), ("stdout", "b"), ("result", "2"), ("stdout", "c")]
+
+
+def test_o1_bytes_that_are_no_text_are_replaced_and_told(client: Client) -> None:
+    """O1: replacement, a flag, and the exit code is kept."""
+    ran = client.execute("import os; _ = os.write(1, b'a\\xffb')")
+    assert ran.stdout == "a\ufffdb"
+    assert ran.end["replaced"] is True
+    assert ran.end["stdout_bytes"] == 3
+    assert client.execute("print('\\ufffd')").end["replaced"] is False
+
+
+def test_o6_large_output_is_complete(client: Client) -> None:
+    """O6: 4 MiB of multi-byte text, not one character broken."""
+    ran = client.execute("import sys; _ = sys.stdout.write('ä☹' * 838861)")
+    assert ran.stdout == "ä☹" * 838861
+    assert ran.end["replaced"] is False
+
+
+def test_o17_any_character_can_be_printed(client: Client) -> None:
+    """O17."""
+    assert client.execute("print('\\u2639')").stdout == "☹\n"
+
+
+def test_l25_one_result_per_display(client: Client) -> None:
+    """L25, E2B#670: all representations of one object are one result."""
+    code = (
+        "class Rich:\n"
+        "    def _repr_html_(self): return '<b>x</b>'\n"
+        "    def _repr_png_(self): return b'\\x89PNG'\n"
+        "    def _repr_json_(self): return {'a': [1]}\n"
+        "    def _repr_markdown_(self): return '**x**'\n"
+        "    def __repr__(self): return 'rich'\n"
+        "display(Rich())\nRich()"
+    )
+    expected = {
+        "type": "result",
+        "text": "rich",
+        "html": "<b>x</b>",
+        "png": base64.b64encode(b"\x89PNG").decode(),
+        "json": {"a": [1]},
+        "markdown": "**x**",
+    }
+    assert client.execute(code).results == [
+        {**expected, "is_main_result": False},
+        {**expected, "is_main_result": True},
+    ]
+
+
+def test_mime_bundle_and_unknown_types_are_kept(client: Client) -> None:
+    """agent-protocol 3: `extra` holds other media types."""
+    code = (
+        "class B:\n"
+        "    def _repr_mimebundle_(self, include=None, exclude=None):\n"
+        "        return {'text/plain': 'b', 'image/svg+xml': '<svg/>', 'application/x-own': 'raw'}, {}\n"
+        "B()"
+    )
+    result = client.execute(code).results[0]
+    assert (result["text"], result["svg"], result["extra"]) == ("b", "<svg/>", {"application/x-own": "raw"})
+
+
+def test_object_that_answers_any_attribute_shows_its_repr(client: Client) -> None:
+    """Mocks and proxies are not taken for rich objects."""
+    result = client.execute("from unittest.mock import MagicMock\nMagicMock(name='m')").results[0]
+    assert set(result) == {"type", "text", "is_main_result"}
+
+
+def test_figures_become_pictures_without_show(client: Client) -> None:
+    """matplotlib: open figures are shown at the end, plt.show() shows at once, and each only once."""
+    pytest.importorskip("matplotlib")
+    ran = client.execute("import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]);")
+    assert [sorted(result) for result in ran.results] == [["is_main_result", "png", "text", "type"]]
+    assert base64.b64decode(ran.results[0]["png"]).startswith(PNG)
+    shown = client.execute("plt.figure(); plt.plot([1]); plt.show(); print('after')")
+    assert [line["type"] for line in shown.lines] == [
+        "number_of_executions",
+        "result",
+        "stdout",
+        "end_of_execution",
+    ]
+    assert client.execute("1;").results == []
+
+
+def test_figure_as_last_value_is_one_picture(client: Client) -> None:
+    """L25 for figures: displayed once, not again at the end."""
+    pytest.importorskip("matplotlib")
+    ran = client.execute("import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nfig")
+    assert len(ran.results) == 1
+    assert "png" in ran.results[0]
+
+
+def test_figure_survives_an_error_after_it(client: Client) -> None:
+    """A picture that was drawn is shown, even when the code fails later."""
+    pytest.importorskip("matplotlib")
+    ran = client.execute("import matplotlib.pyplot as plt\nplt.plot([1])\n1/0")
+    assert len(ran.results) == 1
+    assert ran.error is not None
+
+
+def test_programs_started_by_code_know_no_backend_of_ours(client: Client) -> None:
+    """A `python plot.py` that user code starts has no module of ours to load."""
+    code = "import subprocess, sys\nprint('cloche_figures' in subprocess.run(['env'], capture_output=True, text=True).stdout)"
+    assert client.execute(code).stdout == "False\n"
+
+
+def test_data_frame_has_html_and_text(client: Client) -> None:
+    """pandas objects show as tables."""
+    pytest.importorskip("pandas")
+    result = client.execute("import pandas as pd\npd.DataFrame({'a': [1]})").results[0]
+    assert "<table" in result["html"]
+    assert "a" in result["text"]
+
+
+def test_results_over_the_asked_size_become_files(client: Client) -> None:
+    """D7: pictures beyond the limits are output files."""
+    code = (
+        "class P:\n    def _repr_png_(self): return b'\\x89PNG' + bytes(2000)\n    def __repr__(self): return 'p'\n"
+        "display(P()); display(P())"
+    )
+    ran = client.execute(code, max_result_bytes=1000)
+    assert ran.results == [{"type": "result", "text": "p", "is_main_result": False}] * 2
+    assert [item["size"] for item in ran.end["output_files"]] == [2004, 2004]
+    assert Path(ran.end["output_files"][0]["path"]).read_bytes().startswith(b"\x89PNG")
+    few = client.execute(code, max_results=1)
+    assert ["png" in result for result in few.results] == [True, False]
+
+
+def test_output_files_are_those_the_code_wrote(client: Client, agent: PlainAgent) -> None:
+    """Files made or changed by the execution, not those that were there or hidden."""
+    client.put("before.txt", b"1")
+    ran = client.execute(
+        "import os\nopen('made.csv','w').write('a,b')\nos.makedirs('sub/deep', exist_ok=True)\n"
+        "open('sub/deep/x.txt','w').close()\nopen('.hidden','w').close()\n"
+        "os.makedirs('__pycache__', exist_ok=True)\nopen('__pycache__/c','w').close()"
+    )
+    home = str(agent.home)
+    assert ran.end["output_files"] == [
+        {"name": "made.csv", "path": f"{home}/made.csv", "size": 3},
+        {"name": "x.txt", "path": f"{home}/sub/deep/x.txt", "size": 0},
+    ]
+    assert client.execute("1").end["output_files"] == []
+    changed = client.execute("with open('before.txt', 'a') as f: f.write('2')").end["output_files"]
+    assert [item["name"] for item in changed] == ["before.txt"]
+
+
+def test_output_files_are_bounded(client: Client) -> None:
+    """At most 100 are listed."""
+    ran = client.execute("import os\nos.makedirs('many')\nfor i in range(150): open(f'many/{i}', 'w').close()")
+    assert len(ran.end["output_files"]) == 100
+
+
+def test_call_environment_is_set_and_removed(client: Client) -> None:
+    """agent-protocol 3: env_vars live for one call."""
+    assert client.execute("import os; print(os.environ['ONLY_NOW'])", env_vars={"ONLY_NOW": "1"}).stdout == "1\n"
+    assert client.execute("print(os.environ.get('ONLY_NOW'))").stdout == "None\n"
+
+
+def test_environment_of_code_is_the_documented_base(client: Client) -> None:
+    """E1: what code sees is the same short list as for commands."""
+    names = set(client.execute("import os; print(*os.environ)").stdout.split())
+    assert names == {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "PYTHONIOENCODING", "CLOCHE_TASK"}
+
+
+def test_random_numbers_differ_between_contexts(agent: PlainAgent, client: Client) -> None:
+    """Forks of one process must not share their random sequence."""
+    drawn: set[str] = set()
+    for _ in range(3):
+        identity = client.call("POST", "/contexts", b"{}").value["id"]
+        drawn.add(client.execute("import random; random.random()", context_id=identity).results[0]["text"])
+        client.call("DELETE", f"/contexts/{identity}")
+    assert len(drawn) == 3
+
+
+def test_token_is_not_in_the_memory_of_user_code(client: Client) -> None:
+    """The context is a fork of init, and init never saw the token."""
+    # Looked for in disguise: the code itself and its constants are in the searched memory too.
+    hidden = bytes(byte ^ 1 for byte in TOKEN.encode())
+    code = (
+        f"found = 0\nhidden = {hidden!r}\ntable = bytes(b ^ 1 for b in range(256))\n"
+        "for line in open('/proc/self/maps'):\n"
+        "    span, mode = line.split()[:2]\n"
+        "    if 'r' not in mode or '[v' in line: continue\n"
+        "    lo, hi = (int(x, 16) for x in span.split('-'))\n"
+        "    with open('/proc/self/mem', 'rb', 0) as mem:\n"
+        "        mem.seek(lo)\n"
+        "        try: data = mem.read(hi - lo)\n"
+        "        except OSError: continue\n"
+        "    found += data.translate(table).count(hidden)\n"
+        "    del data\n"
+        "print(found)"
+    )
+    assert client.execute(code).stdout == "0\n"
+
+
+def test_descriptors_of_user_code_are_four(fresh_agent: PlainAgent) -> None:
+    """Nothing of init's stays open in a context: streams and the control channel only."""
+    code = "import os; print(sorted(int(fd) for fd in os.listdir('/proc/self/fd') if int(fd) != 4))"
+    with fresh_agent.client() as client:
+        assert client.execute(code).stdout == "[0, 1, 2, 3]\n"
+
+
+def test_forked_child_that_returns_does_not_answer_twice(client: Client) -> None:
+    """User code may fork; its child ends where its parent goes on."""
+    ran = client.execute(
+        "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('child' if pid == 0 else 'parent')"
+    )
+    assert ran.stdout == "child\nparent\n"
+    assert client.execute("1").results[0]["text"] == "1"
+
+
+def test_multiprocessing_works(client: Client) -> None:
+    """A pool of forks of user code."""
+    code = "import multiprocessing as m\ndef sq(x): return x * x\nwith m.Pool(2) as p: print(p.map(sq, range(4)))"
+    assert client.execute(code).stdout == "[0, 1, 4, 9]\n"
+
+
+def test_notebook_lines_work(client: Client) -> None:
+    """`!command` and harmless magics, as notebook users write them."""
+    ran = client.execute("%matplotlib inline\n!echo from shell\nx = 7 % 4\nx")
+    assert ran.stdout == "from shell\n"
+    assert ran.results[0]["text"] == "3"
+
+
+# -- time and death -----------------------------------------------------------------------------------------------------
+
+
+def test_timeout_interrupts_and_keeps_the_state(client: Client) -> None:
+    """Timeout: SIGINT first. The call tells that the variables are still there."""
+    client.execute("before = 1")
+    ran = client.execute("print('so far')\nimport time\ntime.sleep(60)", timeout_ms=200)
+    assert ran.stdout == "so far\n"
+    assert ran.end["stop_reason"] == "timeout"
+    assert ran.end["timed_out"] is True
+    assert ran.end["exit_code"] == 137
+    assert ran.end["state_kept"] is True
+    assert client.execute("before").results[0]["text"] == "1"
+
+
+def test_timeout_ends_code_that_ignores_interrupts(fresh_agent: PlainAgent) -> None:
+    """Timeout: SIGKILL 2 s later, and the next call is told that it has a new interpreter."""
+    code = "import time\nx = 1\nwhile True:\n    try: time.sleep(60)\n    except KeyboardInterrupt: pass"
+    with fresh_agent.client() as client:
+        started = time.monotonic()
+        ran = client.execute(code, timeout_ms=100)
+        assert 1.9 < time.monotonic() - started < 6
+        assert ran.end["stop_reason"] == "timeout"
+        assert ran.end["state_kept"] is False
+        after = client.execute("'x' in globals()")
+        assert after.results[0]["text"] == "False"
+        assert after.end["context_restarted"] == "timeout"
+        assert "context_restarted" not in client.execute("1").end
+
+
+def test_t3_programs_of_late_code_are_gone(client: Client) -> None:
+    """T3 for code: what the execution started is killed, what an earlier one started lives."""
+    earlier, late = _unique(300), _unique(301)
+    client.execute(
+        f"import subprocess, time\nserver = subprocess.Popen(['sleep', '{earlier}'], start_new_session=True)"
+    )
+    time.sleep(0.05)  # start times have a resolution of 10 ms
+    ran = client.execute(
+        f"subprocess.Popen(['sleep', '{late}'], start_new_session=True)\nsubprocess.run('sleep {late}; true', shell=True)",
+        timeout_ms=300,
+    )
+    assert ran.end["state_kept"] is True
+    assert processes_with(late) == []
+    assert len(processes_with(earlier)) == 1
+    client.execute("server.kill(); server.wait()")
+
+
+def test_l23_memory_error_is_told(client: Client) -> None:
+    """L23: an allocation that fails is an error of the code, and the session lives."""
+    ran = client.execute("raise MemoryError")
+    assert ran.error is not None
+    assert ran.error["name"] == "MemoryError"
+    assert ran.end["stop_reason"] == "memory_limit"
+    assert ran.end["state_kept"] is True
+
+
+def test_l23_dead_interpreter_is_told_and_replaced(fresh_agent: PlainAgent) -> None:
+    """L23, jupyter/help#418: no hanging, a reason, and the next call gets a new context and is told so."""
+    with fresh_agent.client() as client:
+        client.execute("x = 1")
+        ran = client.execute("import os, signal\nprint('last words')\nos.kill(os.getpid(), signal.SIGKILL)")
+        assert ran.stdout == "last words\n"
+        assert ran.error is not None
+        assert "memory" in ran.error["value"]
+        assert ran.end["stop_reason"] == "interpreter_died"
+        assert ran.end["exit_code"] == 137
+        assert ran.end["state_kept"] is False
+        after = client.execute("'x' in globals()")
+        assert after.lines[0] == {"type": "context_restarted", "reason": "oom"}
+        assert after.results[0]["text"] == "False"
+        assert after.end["context_restarted"] == "oom"
+
+
+def test_l23_hard_exit_keeps_its_code(fresh_agent: PlainAgent) -> None:
+    """os._exit is no memory problem."""
+    with fresh_agent.client() as client:
+        ran = client.execute("import os\nos._exit(7)")
+        assert ran.end["exit_code"] == 7
+        assert client.execute("1").end["context_restarted"] == "died"
+
+
+def test_interpreter_that_dies_between_calls_is_replaced(fresh_agent: PlainAgent) -> None:
+    """A death that nobody waits for is told by the next call."""
+    with fresh_agent.client() as client:
+        pid = int(client.execute("import os; print(os.getpid())").stdout)
+        os.kill(pid, signal.SIGKILL)
+        client.run(f"while kill -0 {pid} 2>/dev/null; do sleep 0.01; done", connect_timeout_ms="5000")
+        after = client.execute("2")
+        assert after.results[0]["text"] == "2"
+        assert after.end["context_restarted"] == "died"
+
+
+def test_disconnect_interrupts_the_code(agent: PlainAgent, client: Client) -> None:
+    """agent-protocol 3: the client's leaving interrupts; the next call does not wait for it."""
+    with agent.client() as other:
+        lines = other.lines("import time\nprint('go')\ntime.sleep(60)")
+        next(lines)
+        other.connection.sock.close()
+        del lines
+    started = time.monotonic()
+    assert client.execute("3").results[0]["text"] == "3"
+    assert time.monotonic() - started < 10
+
+
+def test_executions_of_a_context_take_turns(agent: PlainAgent) -> None:
+    """agent-protocol 3: one lock per context."""
+    first, second = agent.client(), agent.client()
+    with first, second:
+        lines = first.lines("import time\nprint('one')\ntime.sleep(0.3)\nturn = 1")
+        while next(lines)["type"] != "stdout":
+            pass
+        assert second.execute("turn").results[0]["text"] == "1"
+        assert [line["type"] for line in lines] == ["end_of_execution"]
+
+
+def test_user_code_that_breaks_the_channel_only_hurts_itself(fresh_agent: PlainAgent) -> None:
+    """The keeper trusts nothing on the control channel."""
+    with fresh_agent.client() as client:
+        for code in (
+            "import os; os.write(3, b'\\xff\\xff\\xff\\xff')",
+            "import os; os.write(3, b'\\0\\0\\0\\5[1,2]')",
+            "import os; os.close(3)",
+            "import os; os.write(3, b'\\0\\0\\0\\2{}' * 1000); os.write(3, b'\\0\\0\\0\\7{nope!}')",
+        ):
+            ran = client.execute(code)
+            assert ran.end["state_kept"] is False, code
+            assert client.execute("1").results[0]["text"] == "1"
+
+
+def test_forged_results_keep_their_shape(client: Client) -> None:
+    """A result that is no result is dropped, wrong types do not pass."""
+    forged = {"t": "result", "data": {"image/png": 5, "text/plain": ["x"]}, "files": "no", "main": "yes"}
+    code = f"import os, struct\nd = {json.dumps(forged)!r}.encode()\n_ = os.write(3, struct.pack('>I', len(d)) + d)"
+    assert client.execute(code).results == []
+
+
+def test_context_is_created_used_restarted_and_deleted(client: Client, agent: PlainAgent) -> None:
+    """agent-protocol 3: /contexts."""
+    made = client.call("POST", "/contexts", json.dumps({"cwd": "/tmp"}).encode()).value
+    assert made["language"] == "python"
+    assert client.execute("import os; y = 1; print(os.getcwd())", context_id=made["id"]).stdout == "/tmp\n"
+    listed = client.call("GET", "/contexts").value
+    assert {made["id"], "python"} <= {item["id"] for item in listed}
+    assert client.call("POST", f"/contexts/{made['id']}/restart").status == 204
+    assert client.execute("'y' in globals()", context_id=made["id"]).results[0]["text"] == "False"
+    assert client.call("DELETE", f"/contexts/{made['id']}").status == 204
+    reply = client.call("POST", "/execute", json.dumps({"code": "1", "context_id": made["id"]}).encode())
+    assert (reply.status, reply.value["cloche"]["code"]) == (404, "context_not_found")
+
+
+def test_context_and_language_together_are_refused(client: Client) -> None:
+    """agent-protocol 3."""
+    body = json.dumps({"code": "1", "context_id": "python", "language": "python"}).encode()
+    assert client.call("POST", "/execute", body).status == 400
+
+
+# -- other languages ------------------------------------------------------------------------------------------------------
+
+
+def test_shell_runs_per_call(client: Client) -> None:
+    """language shell: bash where there is one; exit code and streams as usual."""
+    ran = client.execute("echo out; echo err >&2; echo $ONLY; exit 4", language="shell", env_vars={"ONLY": "x"})
+    assert (ran.stdout, ran.text("stderr")) == ("out\nx\n", "err\n")
+    assert ran.end["exit_code"] == 4
+
+
+def test_shell_script_may_be_large_and_reads_no_script_as_input(client: Client) -> None:
+    """The code is a file, not an argument and not standard input."""
+    code = "cat\n" + "# filler\n" * 40000 + "echo end\n"
+    assert client.execute(code, language="bash").stdout == "end\n"
+
+
+def test_script_leaves_no_file(client: Client, agent: PlainAgent) -> None:
+    """The code's file is hidden and removed, and it is no output file."""
+    ran = client.execute("touch made-by-shell", language="shell")
+    assert [item["name"] for item in ran.end["output_files"]] == ["made-by-shell"]
+    assert [name for name in os.listdir(agent.home) if name.startswith(".cloche")] == []
+
+
+def test_shell_timeout_kills_the_tree_and_keeps_the_output(client: Client) -> None:
+    """T1 and T8 for other languages."""
+    duration = _unique(300)
+    ran = client.execute(f"echo before; sleep {duration} & wait", language="shell", timeout_ms=200)
+    assert ran.stdout == "before\n"
+    assert (ran.end["stop_reason"], ran.end["exit_code"]) == ("timeout", 137)
+    assert processes_with(duration) == []
+
+
+def test_javascript_runs_where_node_is(client: Client) -> None:
+    """language javascript, when the program is there."""
+    if "javascript" not in client.call("GET", "/cloche/info").value["languages"]:
+        pytest.skip("no node on this machine")
+    ran = client.execute("const os = require('os'); console.log([1,2].map(x => x * 2)); process.exit(2)", language="js")
+    assert ran.stdout == "[ 2, 4 ]\n"
+    assert ran.end["exit_code"] == 2
+
+
+def test_unsupported_language_lists_what_there_is(tmp_path: Path) -> None:
+    """A typed refusal with the languages of this sandbox."""
+    with running_agent(tmp_path, "--path", "/nonexistent") as agent, agent.client() as client:
+        for language in ("r", "typescript", "cobol"):
+            reply = client.call("POST", "/execute", json.dumps({"code": "1", "language": language}).encode())
+            assert reply.status == 400
+            assert reply.value["cloche"] == {"code": "unsupported_language", "available": ["python"]}
+
+
+def test_death_of_the_agent_takes_interpreters_along(tmp_path: Path) -> None:
+    """Nothing of a sandbox outlives its agent, busy or not."""
+    with running_agent(tmp_path) as agent, agent.client() as client:
+        idle = int(client.execute("import os; print(os.getpid())").stdout)
+        command = client.start("sleep 300")
+        agent.process.kill()
+        agent.process.wait(10)
+        deadline = time.monotonic() + 10
+        while alive(idle) or alive(command.ran.pid):
+            assert time.monotonic() < deadline
