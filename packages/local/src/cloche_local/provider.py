@@ -68,7 +68,6 @@ async def open_provider(options: ProviderOptions) -> AsyncGenerator["LocalProvid
     """
     provider = LocalProvider(options)
     try:
-        await provider.prepare()
         yield provider
     finally:
         await provider.close()
@@ -105,8 +104,11 @@ class LocalProvider:
 
     # -- making -----------------------------------------------------------------------------------------------------
 
-    async def prepare(self) -> None:
-        """Start the zygote in advance, where this machine can have one. Errors wait for `create`."""
+    async def warm(self) -> None:
+        """Start the zygote ahead of the first `create`, where this machine can have one. Errors wait for `create`.
+
+        Opening does not: whoever lists, reads or kills needs no process of its own for it.
+        """
         with suppress(BackendUnavailable):
             await self._ensure_launcher()
 
