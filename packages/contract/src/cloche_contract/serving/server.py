@@ -19,7 +19,6 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cloche_contract.kernel.dispatch import Outcome, dispatch
 from cloche_contract.kernel.registry import PublishedSet, published_set
@@ -92,21 +91,22 @@ class ToolServer:
             call = LiveCall(partial(_send_progress, ctx))
             work = partial(self._dispatch, params, call)
             outcome = await with_progress(call, work, self._progress_interval_s, self._sleep)
-        return self._result(outcome, call, modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
+        return self._result(outcome, call)
 
     async def _dispatch(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
         return await dispatch(self._set.name, self.session, params.name, params.arguments, call)
 
-    def _result(self, outcome: Outcome, call: LiveCall, *, modern: bool) -> dict[str, Any]:
+    def _result(self, outcome: Outcome, call: LiveCall) -> dict[str, Any]:
         structured, text = _as_json(outcome.structured)
         result: dict[str, Any] = {"content": [], "isError": outcome.is_error, **_COMPLETE}
-        if outcome.is_error or self._set.envelope == "text-json":
+        mirrored = self._set.envelope == "text-json"
+        if mirrored:
             result["content"].append({"type": "text", "text": text})
         if not outcome.is_error:
             result["content"] += call.images
-        # Clients of the handshake era (TypeScript SDK 1.x) hold even an error against the output
-        # schema when it has structuredContent, and show their own complaint instead of the error.
-        if not outcome.is_error or modern or self._set.envelope != "text-json":
+        # Widespread clients (TypeScript SDK 1.x, Inspector 2.12) hold the structuredContent of an
+        # error against the output schema, and show their own complaint instead of the error.
+        if not (mirrored and outcome.is_error):
             result["structuredContent"] = structured
         return result
 
