@@ -18,6 +18,8 @@ from cloche_local import mounts, templates, users
 from cloche_local import syscalls as sys_
 from cloche_local.spec import RootPlan
 
+PROCESSES = 512
+DISK_MB = 1024
 CODE = compile("print(6 * 7)", "<code>", "exec")
 NAMESPACES = (
     sys_.CLONE_NEWNS
@@ -45,7 +47,7 @@ class Floor:
 
     def trial(self) -> float:
         """Seconds from the fork to the code's output."""
-        id_range = users.open_range(self.slots) if self.host_root else None
+        id_range = users.open_range(self.slots, PROCESSES) if self.host_root else None
         read_end, write_end = os.pipe()
         started = time.perf_counter()
         child = os.fork()
@@ -81,7 +83,7 @@ class Floor:
             mounts.make_private()
             staging = mounts.Staging(
                 str(self.staging),
-                512,
+                DISK_MB,
                 host_root=self.host_root,
                 range_base=0 if id_range is None else id_range.base,
                 userns_fd=-1 if id_range is None else id_range.userns_fd,
