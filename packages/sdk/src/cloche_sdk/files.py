@@ -73,7 +73,7 @@ class AsyncFiles:
             FileTooLarge: it has more than `max_bytes`.
         """
         async with self._channel.send("GET", f"{ROUTE_READ_FILE}?path={_quoted(path)}", headers=_IDENTITY) as reply:
-            size = reply.headers.get("content-length", "")
+            size = reply.header("content-length")
             if size.isdigit() and int(size) > max_bytes:
                 raise FileTooLarge(size=int(size), limit=max_bytes)
             data = await reply.read(max_bytes)
