@@ -58,7 +58,19 @@ def install() -> None:
     )
 
 
+def offer_node() -> None:
+    """Show Node.js where an npm package would have put it, for tests that look below node_modules."""
+    program = node()
+    shown = FOLDER / "node_modules" / "node" / "bin" / "node"
+    if program is None or shown.exists():
+        return
+    shown.parent.mkdir(parents=True, exist_ok=True)
+    shown.unlink(missing_ok=True)
+    shown.symlink_to(program)
+
+
 if __name__ == "__main__":
     if not LAUNCHER.exists():
         install()
+    offer_node()
     sys.stdout.write(f"The MCP Inspector {VERSION} is in {PACKAGE}.\n")
