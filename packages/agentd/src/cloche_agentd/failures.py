@@ -74,7 +74,6 @@ _BY_ERRNO: Final[Mapping[int, tuple[str, str, str]]] = {
     errno.ENXIO: ("invalid_argument", "not a regular file", "file_special"),
     errno.ENOTEMPTY: ("failed_precondition", "directory is not empty", "file_exists"),
     errno.EEXIST: ("already_exists", "path already exists", "file_exists"),
-    errno.EFBIG: ("resource_exhausted", "file is too large", "file_too_large"),
 }
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -84,5 +83,7 @@ def from_os_error(error: OSError, path: str) -> AgentError:
     number = error.errno or 0
     if number in _NO_SPACE:
         return AgentError("resource_exhausted", "not enough disk space", "disk_full", status=507)
+    if number == errno.EFBIG:
+        return AgentError("resource_exhausted", f"file is too large: {path}", "file_too_large", status=413)
     code, text, cloche = _BY_ERRNO.get(number, ("internal", "the file operation failed", "internal_error"))
     return AgentError(code, f"{text}: {path}", cloche)

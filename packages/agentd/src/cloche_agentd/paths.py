@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import stat
@@ -84,6 +85,9 @@ def check_regular(mode: int, path: str) -> None:
     Raises:
         AgentError: file_is_directory, file_special.
     """
+    if stat.S_ISLNK(mode):
+        # Every link was followed already, as far as it leads anywhere.
+        raise from_os_error(OSError(errno.ELOOP, ""), path)
     if stat.S_ISDIR(mode):
         raise AgentError("invalid_argument", f"path is a directory: {path}", "file_is_directory")
     if not stat.S_ISREG(mode):

@@ -153,7 +153,7 @@ class Upload:
                 self._fd = os.open(self._temporary, flags, 0o600)
             except OSError as error:
                 raise from_os_error(error, path) from error
-            os.fchmod(self._fd, final_mode)
+            self._mode = final_mode
             if owner is not None:
                 # Only root may give files away; for everyone else the new file is simply the user's.
                 with contextlib.suppress(OSError):
@@ -176,6 +176,8 @@ class Upload:
     def commit(self) -> dict[str, object]:
         """Put the file in place and describe it."""
         try:
+            # Only now: writing takes set-user-id bits away.
+            os.fchmod(self._fd, self._mode)
             if self._size <= limits.FSYNC_BYTES:
                 # A large file's flush would hold up every other request of this single-threaded process.
                 os.fsync(self._fd)
