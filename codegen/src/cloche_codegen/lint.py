@@ -32,13 +32,14 @@ def _validator(schema: JsonObject) -> Any:
 
 def _meta(library: Library) -> Findings:
     """Every file fits its meta-schema, and every x- keyword is known and well formed."""
-    keywords = cast("dict[str, JsonObject]", library.document("meta/keywords.schema.json").data["properties"])
+    named = cast("dict[str, JsonObject]", library.document("meta/keywords.schema.json").data["properties"])
+    keywords = {name: _validator(schema) for name, schema in named.items()}
     for path, doc in library.documents.items():
         folder = path.split("/")[0]
         if folder == "meta":
             continue
         meta = library.document(f"meta/{_META.get(folder, 'definitions')}.schema.json").data
-        yield from _broken(path, meta, doc.data)
+        yield from _broken(path, _validator(meta), doc.data)
         if folder in ("tools", *SHARED):
             yield from _dialect(path, doc.data)
             for where, node in walk(doc.data):
@@ -46,8 +47,8 @@ def _meta(library: Library) -> Findings:
                     yield from _keywords(keywords, f"{path}{where}", node)
 
 
-def _broken(path: str, schema: JsonObject, value: Any) -> Findings:
-    for error in cast("Iterator[ValidationError]", _validator(schema).iter_errors(value)):
+def _broken(path: str, validator: Any, value: Any) -> Findings:
+    for error in cast("Iterator[ValidationError]", validator.iter_errors(value)):
         yield f"META {path}/{'/'.join(map(str, error.absolute_path))}: {error.message}"
 
 
@@ -58,7 +59,7 @@ def _dialect(path: str, schema: JsonObject) -> Findings:
         yield f"META {path}: {str(exc).splitlines()[0]}"
 
 
-def _keywords(known: dict[str, JsonObject], where: str, node: JsonObject) -> Findings:
+def _keywords(known: dict[str, Any], where: str, node: JsonObject) -> Findings:
     for key, value in node.items():
         if key.startswith("x-"):
             if key not in known:

@@ -73,10 +73,11 @@ def _repeated(name: str, node: JsonObject) -> Iterator[str]:
 
 
 def _node(node: Any, excepted: bool, depth: int) -> Iterator[str]:
-    if not isinstance(node, dict) or cast(JsonObject, node).get("type") not in _TYPES:
+    mapping = cast(JsonObject, node) if isinstance(node, dict) else {}
+    kind: Any = mapping.get("type")
+    if not isinstance(kind, str) or kind not in _TYPES:
         yield "every node has exactly one string type"
         return
-    mapping = cast(JsonObject, node)
     extra = set(mapping) - _ANNOTATIONS - _LISTS - (_MAP if excepted else set())
     if extra:
         yield f"not portable: {', '.join(sorted(extra))}"
