@@ -64,6 +64,7 @@ def run(spec: SandboxSpec, seat: Seat) -> int:
     if not _answer(seat.reply, {"ready": os.getpid()}):
         # Whoever asked took it back or is gone; nobody else knows the id.
         return 1
+    seat.reply.close()
     return keeper.serve()
 
 

@@ -24,6 +24,7 @@ _BOOT = (
 )
 _ANSWER_BYTES = 4096
 _TAKE_BACK_S = 2.0
+_END_S = 1.0
 
 
 class ZygoteGone(Exception):
@@ -59,7 +60,6 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._bare: socket.socket | None = None
         self._warm: socket.socket | None = None
-        self._warm_ready = False
         self._starting = anyio.Lock()
 
     async def start(self) -> None:
@@ -98,10 +98,10 @@ class Launcher:
             socket.send_fds(ours, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
         ours.setblocking(False)
         warm_ours.setblocking(False)
-        self._bare, self._warm, self._warm_ready = ours, warm_ours, False
+        self._bare, self._warm = ours, warm_ours
 
-    async def create(self, spec: SandboxSpec, *, prefer_warm: bool) -> socket.socket:
-        """Make a sandbox; returns a socket that closes when its keeper ends.
+    async def create(self, spec: SandboxSpec, *, prefer_warm: bool) -> None:
+        """Make a sandbox; returns when it answers.
 
         Safe to cancel: the keeper is then killed before this returns.
 
@@ -129,12 +129,11 @@ class Launcher:
             self._take_back(control, spec.sandbox_id)
             with anyio.move_on_after(_TAKE_BACK_S, shield=True):
                 await _until_closed(ours)
-            ours.close()
             raise
-        if "ready" in answer:
-            return ours
-        ours.close()
-        raise CreateRefused(str(answer.get("failed")), int(answer.get("errno", 0)))
+        finally:
+            ours.close()
+        if "ready" not in answer:
+            raise CreateRefused(str(answer.get("failed")), int(answer.get("errno", 0)))
 
     def kill(self, sandbox_id: str) -> None:
         """End a keeper that one of our stages forked; nothing happens for others."""
@@ -152,27 +151,41 @@ class Launcher:
             raise ZygoteGone
         if not prefer_warm:
             return self._bare
-        if not self._warm_ready:
-            with suppress(OSError):
-                # Empty: the stage could not import its libraries and ended.
-                self._warm_ready = bool(self._warm.recv(_ANSWER_BYTES))
-        return self._warm if self._warm_ready else self._bare
+        # Not ready yet, or ended because a library did not import: the bare stage imports on demand.
+        return self._warm if _has_news(self._warm) else self._bare
 
-    def close(self) -> None:
-        """Let the zygote end. Sandboxes live on."""
+    async def close(self) -> None:
+        """Let the zygote end, and see it end. Sandboxes live on."""
         process = self._process
+        started = self._bare is not None and _has_news(self._bare)
         self._forget()
-        if process is not None:
-            # It ends on the closed socket at once; waiting for it here would only delay the server's own end.
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(0.05)
+        if process is None:
+            return
+        if started:
+            pidfd = os.pidfd_open(process.pid)
+            try:
+                with anyio.move_on_after(_END_S, shield=True):
+                    await anyio.wait_readable(pidfd)
+            finally:
+                os.close(pidfd)
+        # One that is still importing has nothing to clean up, and nobody waits for it.
+        process.kill()
+        process.wait()
 
     def _forget(self) -> None:
         for control in (self._bare, self._warm):
             if control is not None:
                 control.close()
         self._bare = self._warm = self._process = None
-        self._warm_ready = False
+
+
+def _has_news(control: socket.socket) -> bool:
+    """Whether the stage behind `control` has said that it is ready; True once it has."""
+    try:
+        # Peeked, so that it says so as often as it is asked.
+        return bool(control.recv(_ANSWER_BYTES, socket.MSG_PEEK))
+    except OSError:
+        return False
 
 
 def _hello(settings: Settings) -> Mapping[str, object]:

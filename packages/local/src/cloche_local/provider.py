@@ -47,7 +47,7 @@ from cloche_local.ending import end_keeper
 from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
 from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
 from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec
-from cloche_local.state import Record, StateFolder
+from cloche_local.state import Record, StateFolder, remove_left
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,6 @@ class LocalProvider:
         self._roots: dict[str, RootPlan] = {}
         self._preparing = anyio.Lock()
         self._creating: dict[str, anyio.Lock] = {}
-        self._keepers: dict[str, object] = {}
 
     @property
     def id(self) -> str:
@@ -203,14 +202,13 @@ class LocalProvider:
     ) -> SandboxRecord:
         spec = self._spec(request, template, wanted, mark)
         try:
-            keeper = await launcher.create(spec, prefer_warm=template.name == templates.CODE_INTERPRETER)
+            await launcher.create(spec, prefer_warm=template.name == templates.CODE_INTERPRETER)
         except CreateRefused as refused:
             if refused.step == "cgroup":
                 raise UnsupportedLimit(limit="memory" if wanted.memory_mb is not None else "cpu") from refused
             raise BackendUnavailable(cause=probe.cause_of(self._host, refused.step, refused.errno)) from refused
         except ZygoteGone as gone:
             raise BackendUnavailable(cause="zygote_failed") from gone
-        self._keepers[spec.sandbox_id] = keeper
         record = self._state.read(spec.sandbox_id)
         if record is None:
             raise ProviderFailed
@@ -370,7 +368,6 @@ class LocalProvider:
         with anyio.CancelScope(shield=True):
             with suppress(SandboxNotFound):
                 await self._kill(record)
-        self._keepers.pop(request.sandbox_id, None)
 
     async def _kill(self, record: Record) -> None:
         endpoint = self._endpoint(record)
@@ -381,11 +378,13 @@ class LocalProvider:
         except agent_call.AgentSilent:
             if not await end_keeper(record):
                 raise ProviderTimeout from None
+        # The zygote would do it too, but it may end with us first.
+        remove_left(self._state.folder(record.sandbox_id), record.socket_path)
 
     async def close(self) -> None:
         """Let go of the zygote. Sandboxes live on."""
         if self._launcher is not None:
-            self._launcher.close()
+            await self._launcher.close()
             self._launcher = None
         self._sockets.close()
 

@@ -120,6 +120,9 @@ class Zygote:
         except ConnectionError:
             raw, fds = b"", []
         if not raw:
+            # What ended just now is still ours to remove.
+            self._reap()
+            self._clean_up()
             os._exit(0)
         message = cast("dict[str, str]", json.loads(raw))
         if message["op"] == "create" and fds:

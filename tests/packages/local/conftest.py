@@ -1,0 +1,67 @@
+"""Fixtures of the local provider's tests. All of them make real namespaces; nothing is faked unless the name says so."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cloche_contract.provider import KillRequest
+from cloche_local.provider import LocalProvider
+from tests.packages.local.sandboxes import Sandbox, become_subreaper, made, make_provider, opened
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def folder() -> Generator[Path]:
+    """A short path: socket addresses end after 108 bytes."""
+    with tempfile.TemporaryDirectory(prefix="cl-") as path:
+        yield Path(path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def subreaper() -> None:
+    become_subreaper()
+
+
+@pytest.fixture(scope="session")
+async def usable() -> None:
+    """Skip, with the cause, where this machine cannot make a sandbox."""
+    with tempfile.TemporaryDirectory(prefix="cl-") as path:
+        provider = make_provider(Path(path))
+        try:
+            report = await provider.probe()
+        finally:
+            await provider.close()
+    if not report.usable:
+        causes = ", ".join(check.cause or check.id for check in report.checks if not check.ok)
+        pytest.skip(f"this machine cannot make a local sandbox: {causes}")
+
+
+@pytest.fixture
+async def provider(folder: Path, usable: None) -> AsyncGenerator[LocalProvider]:
+    async with opened(make_provider(folder)) as provider:
+        yield provider
+
+
+@pytest.fixture
+async def sandbox(provider: LocalProvider) -> AsyncGenerator[Sandbox]:
+    async with made(provider) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+async def shared_sandbox(usable: None) -> AsyncGenerator[Sandbox]:
+    """One sandbox for tests that leave it as it was."""
+    with tempfile.TemporaryDirectory(prefix="cl-") as path:
+        async with opened(make_provider(Path(path))) as provider, made(provider, timeout=600) as sandbox:
+            yield sandbox
+            with anyio.CancelScope(shield=True):
+                await provider.kill(KillRequest(sandbox_id=sandbox.id))
