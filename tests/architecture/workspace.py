@@ -17,16 +17,21 @@ ROOT = Path(__file__).parent.parent.parent
 ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "contract": frozenset({"pydantic", "jsonschema", "referencing", "typing-extensions"}),
     "agentd": frozenset(),
-    "sdk": frozenset({"httpx", "anyio", "tomli"}),
+    "sdk": frozenset({"httpx", "httpcore", "sniffio", "anyio", "tomli"}),
     "mcp-stdio": frozenset({"mcp", "anyio"}),
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),
     "cli": frozenset({"anyio", "click", "rich"}),
 }
-# Installed by an extra only, and the modules that need it.
-ALLOWED_EXTRAS: Mapping[str, Mapping[str, frozenset[str]]] = {
-    "contract": {"mcp": frozenset({"mcp", "anyio"})},
+# Installed by an extra only, and counted with the package where it imports.
+ALLOWED_EXTRAS: Mapping[str, frozenset[str]] = {
+    "contract": frozenset({"mcp", "anyio"}),
+    "testkit": frozenset({"mcp"}),
 }
+# The contract's models are pydantic models: whoever has the contract has pydantic, its MISSING and its SecretStr.
+WITH_THE_CONTRACT = frozenset({"pydantic", "pydantic_core"})
+# Imported under another name than the distribution's.
+IMPORT_NAMES: Mapping[str, frozenset[str]] = {"mcp": frozenset({"mcp", "mcp_types"})}
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def test_json_may_stand_before_or_after_the_command(abx: Abx) -> None:
         assert json.loads(abx(words).err)["code"] == "invalid_argument"
 
 
-def test_version(abx: Abx) -> None:
+def test_the_version_is_printed(abx: Abx) -> None:
     assert abx(["--version"]).out == "abx 0.1.0\n"
     assert json.loads(abx(["--json", "--version"]).out) == json.loads(abx(["--version", "--json"]).out)
 
