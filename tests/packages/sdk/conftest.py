@@ -8,6 +8,7 @@ import pytest
 
 from cloche_sdk import Doors, SandboxSession, load_settings
 from cloche_testkit.plane import ScriptedPlane
+from tests.packages.sdk.tools import Tools, open_tools
 
 
 @pytest.fixture
@@ -15,6 +16,14 @@ def doors(scripted_plane: ScriptedPlane) -> Doors:
     """The scripted provider as the default, on the plane's clock."""
     settings = load_settings({}).override(provider="scripted")
     return Doors(settings=settings, environ={}, clock=scripted_plane.clock)
+
+
+@pytest.fixture
+async def tools(unsandboxed_plane: ScriptedPlane) -> AsyncGenerator[Tools]:
+    """The tools of one session, on the real agent, WITHOUT ISOLATION."""
+    settings = load_settings({}).override(provider="scripted")
+    async with open_tools(Doors(settings=settings, environ={})) as tools:
+        yield tools
 
 
 @pytest.fixture
