@@ -162,7 +162,7 @@ class Client:
 
     # -- code ---------------------------------------------------------------------------------------------------
 
-    def lines(self, code: str, **fields: Any) -> Iterator[Json]:
+    def lines(self, code: str, **fields: object) -> Iterator[Json]:
         """Run code and yield its lines as they come."""
         response = self.send("POST", "/execute", json.dumps({"code": code, **fields}).encode())
         if response.status != 200:
@@ -170,7 +170,7 @@ class Client:
         while line := response.readline():
             yield json.loads(line)
 
-    def execute(self, code: str, **fields: Any) -> Executed:
+    def execute(self, code: str, **fields: object) -> Executed:
         """Run code to its end."""
         return Executed(list(self.lines(code, **fields)))
 
@@ -183,7 +183,7 @@ class Client:
 
     def get(self, path: str, **headers: str) -> Reply:
         """Read a file."""
-        return self.call("GET", f"/files?path={http_quote(path)}", **headers)
+        return self.call("GET", f"/files?path={http_quote(path)}", b"", **headers)
 
 
 class Running:

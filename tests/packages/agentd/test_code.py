@@ -216,7 +216,7 @@ def test_figure_survives_an_error_after_it(client: Client) -> None:
 
 def test_programs_started_by_code_know_no_backend_of_ours(client: Client) -> None:
     """A `python plot.py` that user code starts has no module of ours to load."""
-    code = "import subprocess, sys\nprint('cloche_figures' in subprocess.run(['env'], capture_output=True, text=True).stdout)"
+    code = "import subprocess\nprint('cloche_figures' in subprocess.run('env', capture_output=True, text=True).stdout)"
     assert client.execute(code).stdout == "False\n"
 
 
@@ -338,7 +338,7 @@ def test_notebook_lines_work(client: Client) -> None:
     assert ran.results[0]["text"] == "3"
 
 
-# -- time and death -----------------------------------------------------------------------------------------------------
+# -- time and death ----------------------------------------------------------------------------------------------
 
 
 def test_timeout_interrupts_and_keeps_the_state(client: Client) -> None:
@@ -376,7 +376,8 @@ def test_t3_programs_of_late_code_are_gone(client: Client) -> None:
     )
     time.sleep(0.05)  # start times have a resolution of 10 ms
     ran = client.execute(
-        f"subprocess.Popen(['sleep', '{late}'], start_new_session=True)\nsubprocess.run('sleep {late}; true', shell=True)",
+        f"subprocess.Popen(['sleep', '{late}'], start_new_session=True)\n"
+        f"subprocess.run('sleep {late}; true', shell=True)",
         timeout_ms=300,
     )
     assert ran.end["state_kept"] is True
@@ -494,7 +495,7 @@ def test_context_and_language_together_are_refused(client: Client) -> None:
     assert client.call("POST", "/execute", body).status == 400
 
 
-# -- other languages ------------------------------------------------------------------------------------------------------
+# -- other languages ---------------------------------------------------------------------------------------------
 
 
 def test_shell_runs_per_call(client: Client) -> None:
