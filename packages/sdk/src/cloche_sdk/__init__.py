@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._gen.sync import CommandHandle, Commands, Files, Sandbox
     from .commands import AsyncCommandHandle, AsyncCommands, CommandInterrupted, CommandTimeout
     from .config import Settings, load_settings
     from .files import AsyncFiles
@@ -41,15 +42,19 @@ __all__ = [
     "AsyncSandbox",
     "CodeError",
     "CodeResult",
+    "CommandHandle",
     "CommandInterrupted",
     "CommandResult",
     "CommandTimeout",
+    "Commands",
     "Doors",
     "Execution",
     "FileEntry",
     "FileListing",
+    "Files",
     "OutputFile",
     "ProcessInfo",
+    "Sandbox",
     "SandboxSession",
     "Settings",
     "WriteResult",
@@ -57,6 +62,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "_gen.sync": ("CommandHandle", "Commands", "Files", "Sandbox"),
     "commands": ("AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout"),
     "config": ("Settings", "load_settings"),
     "files": ("AsyncFiles",),
