@@ -93,7 +93,21 @@ def test_a_secret_does_not_show_itself(library: Library, generated: Path) -> Non
     assert "hunter2" not in repr(value) + value.model_dump_json()
 
 
-def test_generated_fragments_are_clean_in_strict_mode(generated: Path) -> None:
+USE = """
+from fragments.common.absent_and_null import AbsentAndNull
+from fragments.common.default_value import DefaultValue
+from fragments.common.map_of_text import MapOfText
+from fragments.common.text_list import TextList
+
+count: int = DefaultValue(flag=True).count
+words: list[str] = TextList(words=["a", "b"]).words
+labels: dict[str, str] = MapOfText(labels={"a": "b"}).labels
+nothing: str | None = AbsentAndNull(may_be_null=None).may_be_null
+"""
+
+
+def test_generated_fragments_and_their_use_are_clean_in_strict_mode(generated: Path) -> None:
+    (generated / "use.py").write_text(USE, encoding="utf-8")
     (generated / "pyrightconfig.json").write_text(
         '{"typeCheckingMode": "strict", "pythonVersion": "3.10"}', encoding="utf-8"
     )

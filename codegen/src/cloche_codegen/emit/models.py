@@ -36,6 +36,7 @@ OPTIONS = [
     "--skip-root-model",
     "--use-exact-imports",
     "--use-missing-sentinel",
+    "--use-type-alias",
     "--target-pydantic-version",
     "2.14",
     "--field-extra-keys",

@@ -9,7 +9,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    RootModel,
     StrictBool,
     StrictInt,
     StrictStr,
@@ -27,8 +26,7 @@ class Empty(BaseModel):
     )
 
 
-class Arg(RootModel[StrictStr]):
-    root: Annotated[StrictStr, Field(max_length=131071)]
+Arg = TypeAliasType("Arg", Annotated[StrictStr, Field(max_length=131071)])
 
 
 EnvsAdditionalProperty = TypeAliasType("EnvsAdditionalProperty", Annotated[StrictStr, Field(max_length=131072)])

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import MISSING, BaseModel, ConfigDict, Field, RootModel, StrictStr
+from pydantic import MISSING, BaseModel, ConfigDict, Field, StrictStr
+from typing_extensions import TypeAliasType
+
+Language = TypeAliasType("Language", Annotated[StrictStr, Field(max_length=64)])
 
 
-class Language(RootModel[StrictStr]):
-    root: Annotated[StrictStr, Field(max_length=64)]
-
-
-class User(RootModel[StrictStr]):
-    root: Annotated[StrictStr, Field(max_length=256)]
+User = TypeAliasType("User", Annotated[StrictStr, Field(max_length=256)])
 
 
 class AgentInfo(BaseModel):
