@@ -128,7 +128,7 @@ def test_base64_is_strict_and_its_limit_counts_decoded_bytes() -> None:
     """Decision D9: text content 4 MiB decoded."""
     whole = {"path": "/a", "encoding": "base64"}
     validate_arguments("sandbox", "write_file", {**whole, "content": "QUJD" * (4194304 // 3)})
-    for content in ("QUJ", "QU JD", "QUJD\n", "QUJ*", "Q==="):
+    for content in ("QUJ", "QU JD", "QUJD\n", "QUJ*", "Q===", "QR==", "QUJDé"):
         assert _refusal("write_file", {**whole, "content": content}).details["rule"] == "base64"
     too_long = "QUJD" * (4194304 // 3 + 1)
     assert _refusal("write_file", {**whole, "content": too_long}).details["rule"] in ("maxBytes", "maxLength")

@@ -34,6 +34,7 @@ from cloche_contract.sandbox import (
     RunCodeOutput,
     RunCommandInput,
     RunCommandOutput,
+    SandboxTools,
     SetSandboxTimeoutInput,
     SetSandboxTimeoutOutput,
     WriteFileInput,
@@ -85,8 +86,8 @@ class SandboxToolSet:
         self._session = session
 
     @property
-    def handlers(self) -> SandboxToolSet:
-        """What the contract dispatches to."""
+    def handlers(self) -> SandboxTools:
+        """What the contract dispatches to. A tool without its method here is a type error."""
         return self
 
     async def create_sandbox(self, request: CreateSandboxInput, call: ToolCall) -> CreateSandboxOutput:

@@ -70,8 +70,18 @@ def _broken_content(
     name, most = content["field"], content["max_bytes"]
     size = sizes[name]
     if arguments.get(content["encoding"]) == "base64":
-        try:
-            size = len(base64.b64decode(arguments[name], validate=True))
-        except (binascii.Error, ValueError):
+        decoded = _decoded(arguments[name])
+        if decoded is None:
             return name, "base64", None
+        size = len(decoded)
     return (name, "maxBytes", most) if size > most else None
+
+
+def _decoded(text: str) -> bytes | None:
+    """The bytes, or None when the text is not exactly what encoding them gives."""
+    try:
+        found = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    # The decoder lets bits after the last byte pass; they mean that the text was damaged.
+    return found if base64.b64encode(found).decode() == text else None
