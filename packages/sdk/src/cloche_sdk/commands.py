@@ -213,7 +213,7 @@ class AsyncCommands:
             ProcessInfo(
                 pid=process.pid,
                 command=process.config.cmd,
-                args=() if process.config.args is MISSING else tuple(arg.root for arg in process.config.args),
+                args=() if process.config.args is MISSING else tuple(process.config.args),
                 tag=None if process.tag is MISSING else process.tag,
             )
             for process in found
