@@ -10,6 +10,7 @@ import hmac
 import inspect
 import json
 import os
+import resource
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Final
@@ -41,8 +42,19 @@ def run_keeper(
 
     Runs an asyncio loop in this thread, and starts neither threads nor processes.
     """
-    os.umask(0o022)
     return asyncio.run(Agent(config, hooks).run(link_socket, listener_sockets))
+
+
+def _raise_descriptor_limit() -> None:
+    """Each running command holds two or three pipes open here, and so does each program that one left behind."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, limits.DESCRIPTORS)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class _Ended(Exception):
+    """Leaves the task group when the sandbox is over."""
 
 
 class Agent:
@@ -55,34 +67,47 @@ class Agent:
         self._status = 1
 
     async def run(self, link_socket: socket.socket, listeners: Sequence[socket.socket]) -> int:
-        """Serve until the end; return the exit status."""
+        """Serve until the end; return the exit status. Cancelling it ends it too."""
+        os.umask(0o022)
+        _raise_descriptor_limit()
         self._ended = asyncio.Event()
-        async with asyncio.TaskGroup() as tasks:
-            self._spawner = Spawner(self._config, self._hooks, link_socket, self._ended.set)
-            processes = Processes(self._spawner, self._hooks, tasks)
-            self._process_service = ProcessService(self._config, processes)
-            self._filesystem = FilesystemService(self._config, self._hooks)
-            self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks)
-            self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded)
-            self._metrics = Metrics(self._config)
-            self._unary: dict[str, UnaryMethod] = {
-                **{f"/process.Process/{name}": method for name, method in self._process_service.unary.items()},
-                **{f"/filesystem.Filesystem/{name}": method for name, method in self._filesystem.unary.items()},
-            }
-            self._streams = {
-                "/process.Process/Start": self._process_service.start,
-                "/process.Process/Connect": self._process_service.connect,
-            }
-            server = Server(self._handle, tasks)
-            await server.listen(listeners)
-            await self._ended.wait()
-            server.close()
-            self._spawner.close()
-            # One turn of the loop lets closed connections tell their streams.
-            await asyncio.sleep(0)
-            for task in asyncio.all_tasks() - {asyncio.current_task()}:
-                task.cancel()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._compose(link_socket, tasks)
+                server = Server(self._handle, tasks)
+                try:
+                    await server.listen(listeners)
+                    await self._ended.wait()
+                finally:
+                    server.close()
+                    self._spawner.close()
+                # What still runs is cancelled: its connections are closed and its processes are dying.
+                raise _Ended
+        except* _Ended:
+            pass
         return self._status
+
+    def _compose(self, link_socket: socket.socket, tasks: asyncio.TaskGroup) -> None:
+        self._spawner = Spawner(self._config, self._hooks, link_socket, self._ended.set)
+        processes = Processes(self._spawner, self._hooks, tasks)
+        self._process_service = ProcessService(self._config, processes)
+        self._filesystem = FilesystemService(self._config, self._hooks)
+        self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks)
+        self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded)
+        self._metrics = Metrics(self._config)
+        self._unary: dict[str, UnaryMethod] = {
+            **{f"/process.Process/{name}": method for name, method in self._process_service.unary.items()},
+            **{f"/filesystem.Filesystem/{name}": method for name, method in self._filesystem.unary.items()},
+        }
+        self._streams = {
+            "/process.Process/Start": self._process_service.start,
+            "/process.Process/Connect": self._process_service.connect,
+        }
+
+    def end(self) -> None:
+        """Make `run` return 0: the sandbox's time is over. Init kills everything when its link closes."""
+        self._status = 0
+        self._ended.set()
 
     # -- routing ------------------------------------------------------------------------------------------------
 
@@ -168,8 +193,7 @@ class Agent:
         if inspect.isawaitable(pending):
             await pending
         exchange.reply(204)
-        self._status = 0
-        self._ended.set()
+        self.end()
 
     # -- who asks -----------------------------------------------------------------------------------------------
 

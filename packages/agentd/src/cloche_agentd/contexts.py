@@ -238,8 +238,7 @@ class Context:
             return Finish(128 + _SIGKILL, reason, state_kept=False, files=run.files)
         await self._spawner.kill_tree(child, since_ticks=since_ticks, spare_leader=True)
         self._drain_outputs()
-        code = 128 + _SIGKILL if reason == "timeout" else 128 + _SIGINT
-        return Finish(code, reason, state_kept=True, files=run.files)
+        return Finish(128 + _SIGINT, reason, state_kept=True, files=run.files)
 
     async def _finish(self, child: Child, run: Run, event: Event) -> Finish:
         if event[0] == "done":

@@ -40,6 +40,11 @@ class Exchange:
         self._pending_head = b""
         self._chunked = False
 
+    def watch(self) -> None:
+        """Take the end of the peer's input for its leaving, also while nothing is streamed yet."""
+        if self.on_gone is None:
+            self.on_gone = _nothing
+
     # -- request body -------------------------------------------------------------------------------------------
 
     def feed(self, buffer: bytearray) -> None:
@@ -195,3 +200,7 @@ class Exchange:
         self.finished = True
         self._pieces.clear()
         self._connection.exchange_done(self)
+
+
+def _nothing() -> None:
+    return None

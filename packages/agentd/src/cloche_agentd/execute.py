@@ -55,6 +55,7 @@ class Interpreters:
         name = fields.text(request, "language", "")
         if context_id and name:
             raise invalid_argument("give context_id or language, not both", "language")
+        exchange.watch()
         job = self._job(request, code)
         if context_id:
             await self._run_in_context(exchange, self._context(context_id), job)

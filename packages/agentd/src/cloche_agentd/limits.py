@@ -1,6 +1,8 @@
 """Bounds of the agent: sizes in bytes, times in seconds, counts."""
 
-PROTOCOL_VERSION = "1"
+from ._gen import wire
+
+PROTOCOL_VERSION = wire.PROTOCOL
 AGENT_VERSION = "0.1.0"
 ENVD_VERSION = "0.5.7"
 """What E2B clients may assume: stdin flag, default user, close_stdin, octet-stream uploads."""
@@ -12,11 +14,12 @@ BODY_WINDOW_BYTES = 256 * 1024
 """How much of a request body waits in memory before the socket is no longer read."""
 DISCARD_BODY_BYTES = 8 * 1024 * 1024
 CONNECTIONS = 512
+DESCRIPTORS = 16384
 
 HEAD_TIMEOUT_S = 10.0
 BODY_STALL_S = 30.0
 IDLE_TIMEOUT_S = 600.0
-WRITE_STALL_S = 120.0
+WRITE_STALL_S = 600.0
 KEEPALIVE_DEFAULT_S = 90.0
 NDJSON_KEEPALIVE_S = 5.0
 

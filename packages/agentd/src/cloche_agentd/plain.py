@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import socket
 import sys
 from collections.abc import Generator, Sequence
+from types import FrameType
 
 from .agent import run_keeper
 from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User
@@ -26,9 +28,15 @@ def main(arguments: Sequence[str]) -> int:
     init_end.close()
     listeners = [_listen(options)]
     config = _configuration(options)
+    signal.signal(signal.SIGTERM, _leave)
     with _removed_at_end(options.socket):
         _say("ready")
         return run_keeper(config, keeper_end, listeners, KeeperHooks())
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """End on SIGTERM as on any other end: the socket's file goes, init kills what runs."""
+    raise SystemExit(0)
 
 
 def _become_init(link: socket.socket, options: argparse.Namespace) -> None:

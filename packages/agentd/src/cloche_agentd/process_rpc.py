@@ -46,6 +46,7 @@ class ProcessService:
         try:
             request = await read_stream_request(exchange)
             launch, config, tag = self._launch(request, user)
+            exchange.watch()
             process = await self._processes.start(
                 launch,
                 config,

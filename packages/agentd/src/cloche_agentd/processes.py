@@ -73,7 +73,7 @@ class Process:
     def __init__(self, child: Child, config: Mapping[str, object], tag: str | None, stdin: InputPipe | None) -> None:
         self.child = child
         self.pid = child.pid
-        self.config = config
+        self.config: Mapping[str, object] = config
         self.tag = tag
         self.stdin = stdin
         self.ending: Ending | None = None
@@ -121,6 +121,7 @@ class Process:
             output.drain()
         self.ending = ending
         self.last_frame = last_frame
+        self.config = {}  # it may be large, and ended commands are not listed
         for subscriber in self.subscribers:
             subscriber.end(last_frame)
         self.subscribers.clear()

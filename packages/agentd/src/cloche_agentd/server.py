@@ -195,11 +195,10 @@ class Connection(asyncio.Protocol):
             elif self._discarded > limits.DISCARD_BODY_BYTES:
                 self.abort()
             return
-        self._expect_within(0 if exchange.body_done else limits.BODY_STALL_S)
+        # Whoever waits for more says so again; a handler that answers already may leave the rest of a body open.
+        self._expect_within(0)
         if exchange.waiting_bytes >= limits.BODY_WINDOW_BYTES:
             self._pause_reading()
-            # The handler is the one that waits now, not the peer.
-            self._expect_within(0)
 
     def _refuse(self, bad: BadRequest) -> None:
         if self._exchange is not None:

@@ -66,8 +66,12 @@ class Spawner:
 
     def pipe(self, user: User, *, keeper_reads: bool) -> tuple[int, int]:
         """Return a pipe as (keeper's end, child's end). It belongs to the user, who may then reopen /dev/stdout."""
-        with self._hooks.become(user):
-            read_end, write_end = os.pipe2(os.O_CLOEXEC)
+        try:
+            with self._hooks.become(user):
+                read_end, write_end = os.pipe2(os.O_CLOEXEC)
+        except OSError:
+            text = "too many open pipes; end background programs first"
+            raise AgentError("resource_exhausted", text, "command_failed_to_start") from None
         ours, theirs = (read_end, write_end) if keeper_reads else (write_end, read_end)
         os.set_blocking(ours, False)
         return ours, theirs
