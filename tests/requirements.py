@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-_FAULT_TEST = re.compile(r"^test_([tofpmle]\d{1,2})_")
+_FAULT_TEST = re.compile(r"^test((?:_[tofpmle]\d{1,2})+)_")
 # Tests of the rules for schemas are named after these rules, L01 to L13, which are no faults.
 _NO_FAULTS = "codegen/"
 
@@ -127,17 +127,18 @@ def cases(folder: Path = TESTS) -> Iterator[Case]:
                 yield Case(node.name, str(path.relative_to(folder)))
 
 
-def fault_of(name: str) -> str | None:
-    """The fault row that a test names, or None: `test_t1_…` names T1."""
+def faults_of(name: str) -> list[str]:
+    """The fault rows that a test names: `test_t1_…` names T1, `test_m8_m9_…` names two."""
     match = _FAULT_TEST.match(name)
-    return match[1].upper() if match else None
+    return match[1].upper().split("_")[1:] if match else []
 
 
 def shown_by(folder: Path = TESTS) -> Mapping[str, list[Case]]:
     """For each fault row that any test names, those tests."""
     found: dict[str, list[Case]] = {}
     for test in cases(folder):
-        fault = fault_of(test.name)
-        if fault is not None and not test.path.startswith(_NO_FAULTS):
+        if test.path.startswith(_NO_FAULTS):
+            continue
+        for fault in faults_of(test.name):
             found.setdefault(fault, []).append(test)
     return found

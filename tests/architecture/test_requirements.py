@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.requirements import FAULTS, cases, fault_of, shown_by
+from tests.requirements import FAULTS, cases, faults_of, shown_by
 
 
 def test_every_fault_row_is_shown_by_a_test() -> None:
@@ -24,9 +24,10 @@ def test_every_test_says_what_it_shows() -> None:
 
 
 def test_the_fault_row_of_a_test_is_read_from_its_name() -> None:
-    assert fault_of("test_t1_sleep_past_its_timeout_leaves_no_process") == "T1"
-    assert fault_of("test_e20_memory_limit_has_its_own_reason") == "E20"
-    assert fault_of("test_the_kernel_is_small") is None
+    assert faults_of("test_t1_sleep_past_its_timeout_leaves_no_process") == ["T1"]
+    assert faults_of("test_m8_m9_input_schemas_are_plain") == ["M8", "M9"]
+    assert faults_of("test_e20_memory_limit_has_its_own_reason") == ["E20"]
+    assert faults_of("test_the_kernel_is_small") == []
 
 
 def test_tests_are_found_inside_classes_and_as_coroutines_too(tmp_path: Path) -> None:

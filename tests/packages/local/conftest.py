@@ -1,4 +1,4 @@
-"""Fixtures of the local provider's tests. All of them make real namespaces; nothing is faked unless the name says so."""
+"""Fixtures of the local provider's tests. Nothing is faked unless its name says so."""
 
 from __future__ import annotations
 
