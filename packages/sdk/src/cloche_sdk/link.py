@@ -96,8 +96,8 @@ class SandboxLink:
             return
         try:
             await self.set_timeout(seconds)
-        except NotFound:
-            raise self.gone() from None
+        except NotFound as error:
+            raise self.gone(error) from None
         except ClocheError as error:
             # Best effort: the sandbox may well live long enough for this use.
             logger.warning("renew failed", extra={"error": error.code})
@@ -147,8 +147,8 @@ class SandboxLink:
         """Why the agent does not answer: ask the provider, and return the error to raise."""
         try:
             record = await self.provider.get(GetRequest(sandbox_id=self.reference.sandbox_id))
-        except NotFound:
-            return self.gone()
+        except NotFound as error:
+            return self.gone(error)
         except ClocheError as error:
             logger.warning("sandbox state unknown", extra={"error": error.code})
             return ProviderTimeout() if silence.slow else ProviderUnavailable()
@@ -186,9 +186,11 @@ class SandboxLink:
     def _note_lifetime(self, seconds: int) -> None:
         self._deadline = self._doors.clock.now() + timedelta(seconds=seconds)
 
-    def gone(self) -> ClocheError:
-        """Note that the sandbox is gone, and say how."""
+    def gone(self, told: NotFound | None = None) -> ClocheError:
+        """Note that the sandbox is gone, and say how; the provider may have `told` that it expired."""
         self.ended = True
+        if isinstance(told, SandboxExpired):
+            return told
         over = self._deadline is not None and self._doors.clock.now() >= self._deadline
         return SandboxExpired() if over else SandboxLost()
 

@@ -7,7 +7,7 @@ from types import TracebackType
 
 import anyio
 
-from cloche_contract.errors import ClocheError, SandboxLost, SandboxNotFound
+from cloche_contract.errors import ClocheError, NotFound, SandboxLost
 from cloche_contract.provider import CreateRequest
 
 from .providers import ProviderPool
@@ -107,7 +107,7 @@ class Slot:
     async def _destroyed(self) -> bool:
         try:
             await self.destroy()
-        except SandboxNotFound:
+        except NotFound:
             return True
         except ClocheError as error:
             logger.warning("kill failed", extra={"error": error.code})
