@@ -37,7 +37,7 @@ def _print_report(report: ProbeReport, invocation: Invocation) -> None:
         [(limit.resource, "yes" if limit.enforced else "no", limit.enforced_by or "-") for limit in report.limits],
         empty="No resource can be limited.",
     )
-    invocation.write(f"\nabilities: {' '.join(report.capabilities)}\n")
+    invocation.write(f"\nabilities: {' '.join(report.capabilities) or 'none'}\n")
 
 
 def _line(check: ProbeCheck) -> str:

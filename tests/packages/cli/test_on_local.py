@@ -1,0 +1,123 @@
+"""`abx` with the provider that people get without any configuration: real sandboxes on this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+WITHIN_S = 60
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """An empty home: nothing is configured, and no sandbox of another test is seen."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    return {
+        **kept,
+        "HOME": str(tmp_path),
+        "ABX_LOCAL_STATE_DIR": str(tmp_path / "state"),
+        "ABX_LOCAL_RUNTIME_DIR": str(tmp_path / "run"),
+    }
+
+
+@pytest.fixture
+def abx_process(environ: dict[str, str]) -> Run:
+    """Run `abx` in a process of its own."""
+
+    def run(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            _command(words),
+            input="",
+            capture_output=True,
+            text=True,
+            env={**environ, **more},
+            cwd=environ["HOME"],
+            timeout=WITHIN_S,
+            check=False,
+        )
+
+    return run
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "cloche_cli", *words]
+
+
+def test_code_runs_in_a_sandbox_and_not_on_this_machine(abx_process: Run, environ: Mapping[str, str]) -> None:
+    """Issue "The spine": an ordinary machine, no Docker, no account."""
+    Path(environ["HOME"], "mine.txt").write_text("host")
+    ran = abx_process("run", "import os, getpass; print(os.getpid() < 100, os.listdir(os.path.expanduser('~')))")
+    assert (ran.returncode, ran.stdout) == (0, "True []\n"), ran.stderr
+    assert json.loads(abx_process("sandbox", "list", "--json").stdout)["sandboxes"] == []
+
+
+def test_the_environment_of_this_process_stays_outside(abx_process: Run) -> None:
+    """Fault E1."""
+    ran = abx_process("exec", "env; cat /proc/*/environ", MY_SECRET_KEY="s3cr3t")
+    assert "s3cr3t" not in ran.stdout + ran.stderr
+
+
+def test_a_created_sandbox_is_seen_and_used_and_killed_by_other_processes(abx_process: Run) -> None:
+    """Issue "The spine", items 5 and 8."""
+    sandbox_id = abx_process("sandbox", "create", "--timeout", "120").stdout.strip()
+    listed = json.loads(abx_process("sandbox", "list", "--json").stdout)["sandboxes"]
+    assert [entry["sandbox_id"] for entry in listed] == [sandbox_id]
+    assert abx_process("exec", "--sandbox", sandbox_id, "echo kept > note").returncode == 0
+    assert abx_process("exec", "--sandbox", f"local:{sandbox_id}", "cat note").stdout == "kept\n"
+    assert abx_process("sandbox", "kill", sandbox_id).returncode == 0
+    assert abx_process("sandbox", "get", sandbox_id).returncode == 4
+
+
+def test_inspect_shows_mounts_users_and_what_enforces_each_limit(abx_process: Run) -> None:
+    """Issue "The spine", item 8."""
+    sandbox_id = abx_process("sandbox", "create").stdout.strip()
+    shown = json.loads(abx_process("--json", "sandbox", "inspect", sandbox_id).stdout)
+    text = abx_process("sandbox", "inspect", sandbox_id).stdout
+    abx_process("sandbox", "kill", sandbox_id)
+    assert shown["users"] in ("range", "single")
+    assert {"user", "pid", "mnt", "net"} <= set(shown["namespaces"])
+    assert all(bool(limit["enforced_by"]) == limit["enforced"] for limit in shown["limits"])
+    assert any(mount["target"] == "/usr" and mount["read_only"] for mount in shown["mounts"])
+    assert "RESOURCE" in text
+    assert "/usr" in text
+
+
+def test_doctor_says_that_this_machine_can(abx_process: Run) -> None:
+    ran = abx_process("doctor", "--json")
+    report = json.loads(ran.stdout)
+    assert (ran.returncode, report["provider"], report["usable"]) == (0, "local", True)
+    assert all(check["fix"] for check in report["checks"] if not check["ok"])
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_of_the_whole_group_leaves_no_sandbox(
+    abx_process: Run, environ: dict[str, str], number: signal.Signals, status: int
+) -> None:
+    """Ctrl-C in a terminal reaches every process of the group, helpers of the provider too."""
+    with subprocess.Popen(
+        _command(["exec", "echo up; sleep 300"]),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environ,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.killpg(process.pid, number)
+        _out, err = process.communicate(timeout=WITHIN_S)
+    assert (process.returncode, err) == (status, "")
+    assert json.loads(abx_process("sandbox", "list", "--json").stdout)["sandboxes"] == []
+
+
+def test_a_template_without_the_libraries_or_a_limit_that_cannot_hold_is_refused(abx_process: Run) -> None:
+    assert abx_process("run", "--template", "no-such-template", "1").returncode == 4
+    assert abx_process("sandbox", "create", "--region", "north").returncode == 1
