@@ -64,7 +64,7 @@ class FilesystemService:
                         entries.append(self._entry(real, shown))
                     except AgentError:
                         continue
-        return {"entries": entries, "total": total, "truncated": total > limit}
+        return {"entries": entries, "total": total}
 
     async def _walk(self, folder: str, shown: str, depth: int, user: User) -> list[tuple[str, str]]:
         """Return (shown path, real path) of everything below, down to `depth` levels; links are not followed."""

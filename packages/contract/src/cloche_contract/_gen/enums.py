@@ -98,7 +98,7 @@ LimitResource: TypeAlias = Literal["cpu", "memory", "pids", "disk"]
 LIMIT_RESOURCE_VALUES: Final[tuple[LimitResource, ...]] = ("cpu", "memory", "pids", "disk")
 
 LineType: TypeAlias = Literal[
-    "number_of_executions", "stdout", "stderr", "result", "error", "keepalive", "end_of_execution"
+    "number_of_executions", "stdout", "stderr", "result", "error", "keepalive", "context_restarted", "end_of_execution"
 ]
 LINE_TYPE_VALUES: Final[tuple[LineType, ...]] = (
     "number_of_executions",
@@ -107,6 +107,7 @@ LINE_TYPE_VALUES: Final[tuple[LineType, ...]] = (
     "result",
     "error",
     "keepalive",
+    "context_restarted",
     "end_of_execution",
 )
 

@@ -46,6 +46,17 @@ class ExecuteRequest(BaseModel):
     """
     Milliseconds until it is interrupted.
     """
+    max_result_bytes: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=8388608),
+    ] = MISSING
+    """
+    Largest representation of a result to send; a larger one becomes an output file.
+    """
+    max_results: Annotated[StrictInt | MISSING, Field(ge=0, json_schema_extra={"x-unit": "count"}, le=64)] = MISSING
+    """
+    How many results to send with more than their text; the rest become output files.
+    """
 
 
 class WrittenFile(BaseModel):
@@ -81,7 +92,16 @@ class ExecuteLine(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
     )
-    type: Literal["number_of_executions", "stdout", "stderr", "result", "error", "keepalive", "end_of_execution"]
+    type: Literal[
+        "number_of_executions",
+        "stdout",
+        "stderr",
+        "result",
+        "error",
+        "keepalive",
+        "context_restarted",
+        "end_of_execution",
+    ]
     """
     What the line tells.
     """
@@ -177,6 +197,32 @@ class ExecuteLine(BaseModel):
     state_kept: StrictBool | MISSING = MISSING
     """
     Whether the variables of the interpreter are still there.
+    """
+    reason: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
+    """
+    Why the interpreter is a new one: timeout, cancelled, oom or died.
+    """
+    context_restarted: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
+    """
+    Same as reason, on the last line.
+    """
+    stdout_bytes: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=9007199254740991),
+    ] = MISSING
+    """
+    Bytes printed to standard output.
+    """
+    stderr_bytes: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=9007199254740991),
+    ] = MISSING
+    """
+    Bytes printed to standard error.
+    """
+    replaced: StrictBool | MISSING = MISSING
+    """
+    Whether bytes that are not UTF-8 were replaced in the output.
     """
     output_files: Annotated[list[WrittenFile] | MISSING, Field(max_length=1000)] = MISSING
     """

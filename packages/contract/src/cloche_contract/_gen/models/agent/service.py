@@ -25,6 +25,18 @@ class AgentInfo(BaseModel):
     """
     Version of the agent.
     """
+    envd_version: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
+    """
+    Version of envd whose features E2B clients may use.
+    """
+    sandbox_id: Annotated[StrictStr | MISSING, Field(max_length=1024)] = MISSING
+    """
+    Sandbox that it serves.
+    """
+    default_user: Annotated[StrictStr | MISSING, Field(max_length=256)] = MISSING
+    """
+    User of requests that name none.
+    """
     protocol: Annotated[StrictStr, Field(max_length=64)]
     """
     Version of the protocol that it speaks.
