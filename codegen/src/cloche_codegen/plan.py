@@ -56,7 +56,7 @@ def outputs(repository: Path) -> list[Output]:
     texts = {path: text for path, (text, _) in found.items()}
     texts.update(_formatted({path: text for path, text in texts.items() if path.endswith(".py")}))
     owned = {path: (texts[path], _sources(schemas)) for path, (_, schemas) in found.items()}
-    owned[MANIFEST] = (manifest.emit(library, owned, repository), ("schemas/CONTRACT_VERSION",))
+    owned[MANIFEST] = (manifest.emit(library, owned), ("schemas/CONTRACT_VERSION",))
     return [Output(path, text, sources) for path, (text, sources) in sorted(owned.items())]
 
 

@@ -1,23 +1,21 @@
-"""MANIFEST.json: the hash of every input and output, and which sources each output comes from. No times."""
+"""MANIFEST.json: the hash of every schema and output, and which sources each output comes from. No times."""
 
 import hashlib
 import json
 from importlib.metadata import version
-from pathlib import Path
 
 from cloche_codegen.load import Library
 
 _GENERATORS = ("datamodel-code-generator", "jinja2", "ruff")
 
 
-def emit(library: Library, outputs: dict[str, tuple[str, tuple[str, ...]]], repository: Path) -> str:
-    """Return the text of the manifest; `outputs` is text and sources by path."""
+def emit(library: Library, outputs: dict[str, tuple[str, tuple[str, ...]]]) -> str:
+    """Return the text of the manifest; `outputs` is text and sources by path.
+
+    Only schemas are inputs: of the SDK's modules nothing but signatures counts, and those are in the output.
+    """
     inputs = {f"schemas/{path}": doc.sha256 for path, doc in library.documents.items()}
     inputs["schemas/CONTRACT_VERSION"] = _digest((library.root / "CONTRACT_VERSION").read_bytes())
-    for _, sources in outputs.values():
-        for source in sources:
-            if source not in inputs:
-                inputs[source] = _digest((repository / source).read_bytes())
     found = {
         "contract_version": library.contract_version,
         "generators": {name: version(name) for name in _GENERATORS},
