@@ -3,6 +3,7 @@
 The order of the steps is the security design; read `enter` and `confine` top to bottom.
 """
 
+import errno
 import os
 import select
 import signal
@@ -20,6 +21,8 @@ _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 _HOST_NAME = "sandbox"
 _CORE_BYTES = 0
+# PROC_USER_INIT_INO of the kernel: the same number on every machine.
+_HOST_USER_NAMESPACE = 0xEFFFFFFD
 _QUEUE_BYTES = 819200
 
 
@@ -53,8 +56,8 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
         range_base=fds.range_base,
         userns_fd=fds.userns_fd,
     )
-    root = mounts.build_root(spec.root, staging, read_only=on.read_only_system)
-    mounts.mount_proc(root)
+    root = mounts.build_root(spec.root, staging, on)
+    mounts.mount_proc(root, own=on.pid_namespace)
     # Held open over the next step, which makes the folder read-only; the file in it is our namespace's own.
     user_settings = os.open(f"{root}/proc/sys/user", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     step("proc", mounts.seal_proc_sys, root)
@@ -63,15 +66,12 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
         raise SetupFailed("keeper", 0)
     if on.root_switch:
         mounts.switch_root(root)
-    else:
-        os.chroot(root)
-        os.chdir("/")
     socket.sethostname(_HOST_NAME)
     _raise_loopback()
     if host_root and on.user_namespace:
         # Last of the namespaces: what sandbox root may do, it may do over this one only, so never unmount.
         step("id_range", users.enter_range, fds.userns_fd, users.USER_ID)
-    if on.nested_namespaces_refused:
+    if on.nested_namespaces_refused and (on.user_namespace or not host_root):
         step("nested_namespaces", _refuse_nested, user_settings)
     os.close(user_settings)
     confine(spec.limits, on, filter_program, keep=0, keeper_pidfd=fds.keeper_pidfd)
@@ -123,6 +123,9 @@ def _set_rlimits(limits: Limits, on: Protections) -> None:
 
 def _refuse_nested(user_settings: int) -> None:
     """No user namespace below ours: whoever makes one has every capability in it, whatever the filter says."""
+    if os.stat("/proc/self/ns/user").st_ino == _HOST_USER_NAMESPACE:
+        # The limit would be the host's own.
+        raise PermissionError(errno.EPERM, "still in the host's user namespace")
     fd = os.open("max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=user_settings)
     try:
         os.write(fd, b"0")

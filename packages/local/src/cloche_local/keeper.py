@@ -99,15 +99,15 @@ class Keeper:
             OSError: the state folder could not be written.
         """
         spec = self.spec
-        if spec.protections.own_session:
-            # No terminal of the host: a process without a session of its own could type into it.
-            os.setsid()
+        # No terminal of the host: a process in its session could type into it.
+        os.setsid()
         os.umask(0o077)
         folder_fd = self._write_state()
         listener = _listen(spec.runtime_folder, spec.socket_name)
         # Keys of the host's login session are reachable by possession, not by id: have none.
-        with suppress(OSError):
-            sys_.join_session_keyring()
+        if spec.protections.own_keyring:
+            with suppress(OSError):
+                sys_.join_session_keyring()
         group = self._make_group()
         self._unshare()
         self._own_pidfd = os.pidfd_open(os.getpid())

@@ -50,6 +50,8 @@ class Settings:
     cgroup_root: str
     import_paths: tuple[str, ...]
     warm: bool
+    empty_environment: bool = True
+    """False in one test only, which shows that user code then reads the server's environment."""
 
 
 class Launcher:
@@ -87,9 +89,10 @@ class Launcher:
                 [python, "-I", "-S", "-c", _BOOT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                # Its failures are the server's to show; keepers turn to a log of their own.
+                stderr=None,
                 cwd="/",
-                env={},
+                env={} if self._settings.empty_environment else None,
                 # A Ctrl-C in the server's terminal is for the server alone.
                 start_new_session=True,
             )

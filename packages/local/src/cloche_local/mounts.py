@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cloche_local import syscalls as sys_
 from cloche_local.setup import step
-from cloche_local.spec import Bind, RootPlan
+from cloche_local.spec import Bind, Protections, RootPlan
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
@@ -39,7 +39,7 @@ def make_private() -> None:
     sys_.mount("none", "/", None, sys_.MS_REC | sys_.MS_PRIVATE)
 
 
-def build_root(plan: RootPlan, staging: Staging, *, read_only: bool) -> str:
+def build_root(plan: RootPlan, staging: Staging, on: Protections) -> str:
     """Mount everything but /proc below the staging folder; returns the new root's path.
 
     Raises:
@@ -48,11 +48,14 @@ def build_root(plan: RootPlan, staging: Staging, *, read_only: bool) -> str:
     base = staging.folder
     step("tmpfs", _mount_disk, staging)
     step("lower", _mount_lower, plan.skeleton, f"{base}/lower", staging)
-    step("overlay", _mount_overlay, staging)
+    step("overlay", _mount_overlay, staging, on.set_id_ignored)
     root = f"{base}/root"
     for bind in plan.binds:
-        step("bind", _bind, bind, root, read_only)
-    step("dev", _mount_dev, root, f"{base}/disk/shm", staging.host_root)
+        step("bind", _bind, bind, root, on.read_only_system)
+    if on.minimal_devices:
+        step("dev", _mount_dev, root, f"{base}/disk/shm")
+    else:
+        step("dev", _bind, Bind("/dev", "/dev"), root, False)
     return root
 
 
@@ -106,7 +109,7 @@ def _mount_lower(skeleton: str, target: str, staging: Staging) -> None:
         os.close(tree)
 
 
-def _mount_overlay(staging: Staging) -> None:
+def _mount_overlay(staging: Staging, set_id_ignored: bool) -> None:
     # Relative names: mountinfo inside the sandbox shows the options, and host paths are nobody's business there.
     os.chdir(staging.folder)
     options = "lowerdir=lower,upperdir=disk/upper,workdir=disk/work"
@@ -114,7 +117,9 @@ def _mount_overlay(staging: Staging) -> None:
         # An ordinary user may not write trusted.* attributes.
         options += ",userxattr"
     with _range_root(staging):
-        sys_.mount("cloche", "root", "overlay", sys_.MS_NOSUID | sys_.MS_NODEV, options)
+        # nosuid: a program that sandbox root marks set-id gives nobody its rights. nodev: no device from a file.
+        flags = sys_.MS_NODEV | (sys_.MS_NOSUID if set_id_ignored else 0)
+        sys_.mount("cloche", "root", "overlay", flags, options)
     os.chdir("/")
 
 
@@ -147,7 +152,7 @@ def _bind(bind: Bind, root: str, read_only: bool) -> None:
         os.close(tree)
 
 
-def _mount_dev(root: str, shm: str, host_root: bool) -> None:
+def _mount_dev(root: str, shm: str) -> None:
     """A /dev with seven harmless devices, terminals of our own, and shared memory from the limited disk."""
     dev = f"{root}/dev"
     sys_.mount("dev", dev, "tmpfs", sys_.MS_NOSUID | sys_.MS_NOEXEC, "mode=755,size=64k,nr_inodes=64")
@@ -168,13 +173,16 @@ def _mount_dev(root: str, shm: str, host_root: bool) -> None:
     sys_.mount("none", dev, None, flags)
 
 
-def mount_proc(root: str) -> None:
+def mount_proc(root: str, *, own: bool) -> None:
     """Mount /proc of the new pid namespace; only before the old root goes, else an ordinary user gets EPERM.
 
     Raises:
         SetupFailed: step `proc`, EPERM where parts of the host's /proc are hidden (inside a container).
     """
     flags = sys_.MS_NOSUID | sys_.MS_NODEV | sys_.MS_NOEXEC
+    if not own:
+        step("proc", sys_.mount, "/proc", f"{root}/proc", None, sys_.MS_BIND | sys_.MS_REC)
+        return
     step("proc", sys_.mount, "proc", f"{root}/proc", "proc", flags)
     for name in _MASKED:
         with suppress(FileNotFoundError):

@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import anyio
@@ -42,9 +43,10 @@ from cloche_contract.provider import (
     ProviderOptions,
     SetTimeoutRequest,
 )
-from cloche_local import agent_call, inspection, limits, probe, templates
+from cloche_local import agent_call, inspection, probe, templates
 from cloche_local.ending import end_keeper
 from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
+from cloche_local.limits import Group, find_hierarchy, left_groups
 from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
 from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec
 from cloche_local.state import Record, StateFolder, remove_left
@@ -77,15 +79,22 @@ class LocalProvider:
     """Implements the generated `SandboxProvider` Protocol."""
 
     def __init__(
-        self, options: ProviderOptions, *, protections: Protections | None = None, host: probe.Host | None = None
+        self,
+        options: ProviderOptions,
+        *,
+        protections: Protections | None = None,
+        limits: Limits | None = None,
+        host: probe.Host | None = None,
     ) -> None:
         """Make a provider.
 
         Args:
             options: settings and doors.
             protections: for tests only, which take one out and show that an attack then works.
+            limits: what a sandbox gets unless its request says otherwise; for tests.
             host: what the probe looks at; for tests.
         """
+        self._default_limits = limits or Limits(pids=DEFAULT_PIDS, disk_mb=DEFAULT_DISK_MB)
         self._options = options
         self._protections = protections or Protections()
         self._host = host or probe.Host()
@@ -122,10 +131,13 @@ class LocalProvider:
                     Settings(
                         staging_folder=self._state.staging,
                         range_slots=self._paths.range_slots,
-                        process_limit=DEFAULT_PIDS + OWN_PROCESSES if self._protections.process_limit else _NO_LIMIT,
+                        process_limit=self._default_limits.pids + OWN_PROCESSES
+                        if self._protections.process_limit
+                        else _NO_LIMIT,
                         cgroup_root=self._paths.cgroup_root,
                         import_paths=() if folder is None else (folder,),
                         warm=warm is not None and not warm.missing,
+                        empty_environment=self._protections.empty_environment,
                     )
                 )
             launcher = self._launcher
@@ -149,10 +161,10 @@ class LocalProvider:
     def _sweep(self) -> None:
         removed = set(self._state.sweep())
         if self._paths.cgroup_root:
-            hierarchy = limits.find_hierarchy(self._paths.cgroup_root)
-            for sandbox_id in limits.left_groups(hierarchy):
+            hierarchy = find_hierarchy(self._paths.cgroup_root)
+            for sandbox_id in left_groups(hierarchy):
                 if self._state.read(sandbox_id) is None:
-                    limits.Group(hierarchy, sandbox_id).remove()
+                    Group(hierarchy, sandbox_id).remove()
         if removed:
             logger.info("dead sandboxes removed", extra={"count": len(removed)})
 
@@ -174,14 +186,14 @@ class LocalProvider:
         return await self._create_once(launcher, request, template, wanted, request.idempotency_key)
 
     def _limits(self, request: CreateRequest) -> Limits:
-        hierarchy = limits.find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
+        hierarchy = find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
         memory = None if request.memory is MISSING else request.memory
         cpus = None if request.cpu is MISSING else request.cpu
         if memory is not None and (hierarchy is None or not hierarchy.holds("memory")):
             raise UnsupportedLimit(limit="memory")
         if cpus is not None and (hierarchy is None or not hierarchy.holds("cpu")):
             raise UnsupportedLimit(limit="cpu")
-        return Limits(pids=DEFAULT_PIDS, disk_mb=DEFAULT_DISK_MB, memory_mb=memory, cpus=cpus)
+        return replace(self._default_limits, memory_mb=memory, cpus=cpus)
 
     async def _create_once(
         self, launcher: Launcher, request: CreateRequest, template: templates.Template, wanted: Limits, key: str
@@ -288,7 +300,7 @@ class LocalProvider:
         checks = await anyio.to_thread.run_sync(probe.host_checks, self._host)
         if all(check.ok for check in checks if check.required):
             checks.append(probe.check("sandbox", await self._trial()))
-        hierarchy = limits.find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
+        hierarchy = find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
         return probe.report(PROVIDER_ID, checks, hierarchy, host_root=self._host.is_root())
 
     async def _trial(self) -> BackendCause | None:

@@ -29,7 +29,10 @@ class Protections:
     disk_limit: bool = True
     parent_death_signal: bool = True
     backstop_timer: bool = True
-    own_session: bool = True
+    empty_environment: bool = True
+    own_keyring: bool = True
+    minimal_devices: bool = True
+    set_id_ignored: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,7 @@ def lease_range(slots: str) -> tuple[int, int]:
     import fcntl
 
     os.makedirs(slots, 0o700, exist_ok=True)
-    # Start where our pid points: parallel zygotes then rarely try the same slot.
-    start = os.getpid() * 31
-    for step in range(_RANGE_COUNT):
-        slot = (start + step) % _RANGE_COUNT
+    for slot in range(_RANGE_COUNT):
         fd = os.open(f"{slots}/{slot}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -315,13 +315,10 @@ def _read_exactly(reply: socket.socket, count: int) -> bytes:
 
 
 def _prepare_interpreter(import_paths: tuple[str, ...]) -> None:
-    """Make this Python look like one that was started inside a sandbox; contexts are forks of it."""
-    import site
+    """Import what a sandbox needs, then make this Python look like one that was started inside; contexts are its forks.
 
-    # -S left these builtins out; user code expects them.
-    site.setquit()
-    site.setcopyright()
-    site.sethelper()
+    Nothing of ours is imported after the root is switched.
+    """
     sys_.load()
     cloche_agentd.preload()
     # Our own code is not there inside: it is all imported by now.
