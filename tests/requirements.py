@@ -9,6 +9,7 @@ unknown row. `TOOLS` says what each tool must do; tests/contract checks that it 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Requirement:
 
 FAULTS: Mapping[str, Requirement] = {
     "T1": Requirement("A command past its timeout is killed with its tree; the result has what it printed.", "E2B#500"),
+    "T2": Requirement("What a timed-out command left in the background is gone and no longer listed.", "E2B#1031"),
     "T3": Requirement("A background child of a timed-out shell is gone as well.", "langfuse#15955"),
     "T6": Requirement("A command that leaves a background job returns at once.", "dagger#6672"),
     "T7": Requirement("A command without a timeout has the default one.", "rakazo#28"),
@@ -109,6 +111,22 @@ TOOLS: Mapping[str, Requirement] = {
     ),
     # new tools above this line
 }
+
+
+@dataclass(frozen=True)
+class SeedLine:
+    """A sentence of a seed document and the names of the tests that show it."""
+
+    sentence: str
+    tests: tuple[str, ...]
+
+
+def _seed_lines() -> Mapping[str, SeedLine]:
+    read = json.loads((TESTS / "seed_lines.json").read_text(encoding="utf-8"))
+    return {line: SeedLine(entry["sentence"], tuple(entry["tests"])) for line, entry in read.items()}
+
+
+SEED_LINES: Mapping[str, SeedLine] = _seed_lines()
 
 
 @dataclass(frozen=True)

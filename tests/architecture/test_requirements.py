@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.requirements import FAULTS, cases, faults_of, shown_by
+from tests.requirements import FAULTS, SEED_LINES, cases, faults_of, shown_by
 
 
 def test_every_fault_row_is_shown_by_a_test() -> None:
@@ -16,6 +16,14 @@ def test_every_fault_row_is_shown_by_a_test() -> None:
 def test_no_test_names_an_unknown_fault_row() -> None:
     """A name that looks like a row but is none hides that the row is missing."""
     assert {row: found for row, found in shown_by().items() if row not in FAULTS} == {}
+
+
+def test_every_sentence_of_the_seeds_is_shown_by_tests_that_exist() -> None:
+    """The other direction: a renamed test must take its sentence along."""
+    names = {case.name for case in cases()}
+    lost = {line: missing for line, entry in SEED_LINES.items() if (missing := set(entry.tests) - names)}
+    assert lost == {}
+    assert [line for line, entry in SEED_LINES.items() if not entry.tests or not entry.sentence.endswith(".")] == []
 
 
 def test_every_test_says_what_it_shows() -> None:
