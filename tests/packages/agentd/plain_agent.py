@@ -283,3 +283,9 @@ def processes_with(text: str) -> list[int]:
             if text.encode() in line and alive(int(entry.name)):
                 found.append(int(entry.name))
     return found
+
+
+def peak_kb(pid: int) -> int:
+    """The most memory that a process has had resident."""
+    with open(f"/proc/{pid}/status") as stream:
+        return next(int(line.split()[1]) for line in stream if line.startswith("VmHWM"))

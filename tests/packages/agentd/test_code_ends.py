@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import time
 from pathlib import Path
 
-from tests.packages.agentd.plain_agent import Client, PlainAgent, alive, processes_with, running_agent
+import pytest
+
+from tests.packages.agentd.plain_agent import Client, PlainAgent, alive, peak_kb, processes_with, running_agent
 
 
 def _unique(seconds: int) -> str:
@@ -142,11 +145,40 @@ def test_user_code_that_breaks_the_channel_only_hurts_itself(fresh_agent: PlainA
             assert client.execute("1").results[0]["text"] == "1"
 
 
-def test_forged_results_keep_their_shape(client: Client) -> None:
-    """A result that is no result is dropped, wrong types do not pass."""
-    forged = {"t": "result", "data": {"image/png": 5, "text/plain": ["x"]}, "files": "no", "main": "yes"}
-    code = f"import os, struct\nd = {json.dumps(forged)!r}.encode()\n_ = os.write(3, struct.pack('>I', len(d)) + d)"
-    assert client.execute(code).results == []
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"types": [["image/png", 5]], "parts": [2]},
+        {"types": "x", "parts": [2]},
+        {"types": [["application/json", "text"]], "parts": [2]},
+        {"types": [["text/plain", "text"]]},
+        {"types": None, "files": "no", "main": "yes"},
+        {"n": "x"},
+    ],
+)
+def test_forged_results_are_dropped(client: Client, header: dict[str, object]) -> None:
+    """A result that is no result makes no line, and the session goes on."""
+    text = json.dumps({"t": "result", **header}).encode()
+    frame = struct.pack(">I", len(text)) + text + (b"{x" if "parts" in header else b"")
+    code = f"import os\n_ = os.write(3, {frame!r})"
+    ran = client.execute(code)
+    assert ran.results == []
+    assert ran.end["state_kept"] is True
+
+
+def test_json_of_user_code_costs_the_keeper_little(fresh_agent: PlainAgent) -> None:
+    """Large payloads are never parsed: a few MiB of brackets would become hundreds of MiB of objects."""
+    code = (
+        "class B:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n"
+        "        return {'text/plain': 'b', 'text/html': '[],' * 2500000, 'application/json': [[]] * 400000}\nB()"
+    )
+    with fresh_agent.client() as client:
+        client.execute("1")
+        before = peak_kb(fresh_agent.process.pid)
+        ran = client.execute(code)
+        assert peak_kb(fresh_agent.process.pid) - before < 120 * 1024
+    assert len(ran.results[0]["html"]) == 7500000
+    assert [item["name"] for item in ran.end["output_files"]] == ["result-2-1.json"]
 
 
 def test_death_of_the_agent_takes_interpreters_along(tmp_path: Path) -> None:

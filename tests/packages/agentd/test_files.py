@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.agentd.plain_agent import TOKEN, Client, PlainAgent, Reply, http_quote, running_agent
+from tests.packages.agentd.plain_agent import TOKEN, Client, PlainAgent, Reply, http_quote, peak_kb, running_agent
 
 
 def _code(reply: Reply) -> str:
@@ -49,7 +49,7 @@ def test_f14_large_file_passes_without_being_held_in_memory(fresh_agent: PlainAg
     block = os.urandom(1024 * 1024)
     with fresh_agent.client() as client:
         client.put("warm", b"x")
-        before = _peak_kb(fresh_agent.process.pid)
+        before = peak_kb(fresh_agent.process.pid)
         connection = client.connection
         connection.putrequest("POST", "/files?path=big")
         connection.putheader("x-access-token", TOKEN)
@@ -65,7 +65,7 @@ def test_f14_large_file_passes_without_being_held_in_memory(fresh_agent: PlainAg
         while piece := read.read(4 * 1024 * 1024):
             total += len(piece)
         assert total == size
-        assert _peak_kb(fresh_agent.process.pid) - before < 8 * 1024
+        assert peak_kb(fresh_agent.process.pid) - before < 8 * 1024
 
 
 def test_f14_ranges_are_served(client: Client) -> None:
@@ -391,8 +391,3 @@ def test_signed_url_needs_no_token(client: Client, agent: PlainAgent) -> None:
         assert stranger.call("GET", url(None, "write")).status == 401
         assert stranger.call("GET", url(None, token="guess")).status == 401
         assert stranger.call("POST", url(None, "write"), b"new").status == 200
-
-
-def _peak_kb(pid: int) -> int:
-    with open(f"/proc/{pid}/status") as stream:
-        return next(int(line.split()[1]) for line in stream if line.startswith("VmHWM"))

@@ -76,10 +76,14 @@ def test_multipart_survives_any_cut(seed: int) -> None:
 def test_control_frames_are_bounded() -> None:
     """A context cannot make the keeper hold more than one frame's limit."""
     with pytest.raises(control.BrokenControl):
-        control.Decoder().feed(struct.pack(">I", limits.CONTROL_FRAME_BYTES + 1))
+        control.Decoder().feed(struct.pack(">I", limits.CONTROL_HEADER_BYTES + 1))
+    with pytest.raises(control.BrokenControl):
+        control.Decoder().feed(control.encode({"parts": [limits.RESULT_BYTES, 1]}))
     decoder = control.Decoder()
-    frame = control.encode({"a": "ä" * 10})
-    assert [decoder.feed(frame[i : i + 1]) for i in range(len(frame))][-1] == [{"a": "ä" * 10}]
+    wire = control.encode({"a": "ä" * 10}, [b"", b"raw", b"\0" * 9])
+    (frame,) = [decoder.feed(wire[i : i + 1]) for i in range(len(wire))][-1]
+    assert frame.header["a"] == "ä" * 10
+    assert frame.parts == [b"", b"raw", b"\0" * 9]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Job:
     code: str
     envs: Mapping[str, str]
     timeout_s: float | None
-    max_result_bytes: int = limits.RESULT_INLINE_BYTES
+    max_result_bytes: int = limits.RESULT_BYTES
     max_results: int = limits.RESULTS
 
 
@@ -47,7 +47,7 @@ class Finish:
     files: list[str] = field(default_factory=list[str])
 
 
-Event = tuple[Literal["done", "died", "gone"], control.Frame | int | None]
+Event = tuple[Literal["done", "died", "gone"], control.Header | int | None]
 
 
 class Run:
@@ -243,7 +243,7 @@ class Context:
     async def _finish(self, child: Child, run: Run, event: Event) -> Finish:
         if event[0] == "done":
             self._drain_outputs()
-            return _finish_of(cast("control.Frame", event[1]), run.files)
+            return _finish_of(cast("control.Header", event[1]), run.files)
         status = cast("int", event[1])
         killed_by_memory = self._hooks.memory_kills() > self._kills_before
         await self._spawner.kill_tree(child)
@@ -304,19 +304,20 @@ class Context:
     def _on_frame(self, frame: control.Frame) -> None:
         # What was printed before a result belongs before it.
         self._drain_outputs()
-        number = frame.get("n")
+        header = frame.header
+        number = header.get("n")
         if type(number) is int:
             self._acknowledge(number)
         run = self._run
         if run is None:
             return
-        if frame.get("t") == "result":
+        if header.get("t") == "result":
             line, files = result_line(frame)
             run.files.extend(files)
             if line is not None:
                 run.sink.line(line)
-        elif frame.get("t") == "done":
-            run.tell(("done", frame))
+        elif header.get("t") == "done":
+            run.tell(("done", header))
 
     def _acknowledge(self, number: int) -> None:
         if self._channel is None:
@@ -355,16 +356,16 @@ def _death_text(code: int, out_of_memory: bool) -> str:
     return f"the interpreter ended with exit code {code}; its state is lost"
 
 
-def _finish_of(frame: control.Frame, files: list[str]) -> Finish:
+def _finish_of(header: control.Header, files: list[str]) -> Finish:
     """Return the end that the context tells, as far as its shape is right."""
-    code = frame.get("exit_code")
+    code = header.get("exit_code")
     exit_code = code if type(code) is int and 0 <= code <= 255 else 1
-    told = frame.get("error")
+    told = header.get("error")
     error: dict[str, str] | None = None
     if isinstance(told, dict):
         fields = cast("dict[object, object]", told)
         error = {
             name: str(fields.get(name, ""))[: limits.TRACEBACK_CHARS * 2] for name in ("name", "value", "traceback")
         }
-    reason = "memory_limit" if frame.get("memory") is True else "exit"
+    reason = "memory_limit" if header.get("memory") is True else "exit"
     return Finish(exit_code, reason, error=error, files=files)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from . import limits, streams
-from .control import Frame
+from .control import Header
 
 _METHODS: Final = (
     ("text/html", "_repr_html_"),
@@ -38,6 +37,7 @@ _SUFFIXES: Final = {
 }
 _BINARY: Final = frozenset({"image/png", "image/jpeg", "application/pdf"})
 _RESULTS_FOLDER: Final = "results"
+_MOST_SHOWN: Final = 1000
 
 Bundle = dict[str, object]
 
@@ -84,37 +84,39 @@ def _quietly(make: Callable[[], object]) -> object:
         return None
 
 
-def _payload(media_type: str, found: object) -> object:
-    """Return the representation in the form that travels: text, base64 or JSON; None when it has none."""
+def _encoded(media_type: str, found: object) -> tuple[str, bytes] | None:
+    """Return a representation as it travels, with its form: text, binary or json. None when it has none."""
+    if media_type in _BINARY and isinstance(found, str):
+        try:
+            found = base64.b64decode(found)
+        except ValueError:
+            return None
     if isinstance(found, bytes | bytearray):
-        if media_type in _BINARY or not media_type.startswith("text/"):
-            return base64.b64encode(found).decode()
-        return found.decode("utf-8", "replace")
-    if isinstance(found, str):
-        return found.encode("utf-8", "replace").decode()
-    if media_type.endswith("json"):
-        with contextlib.suppress(TypeError, ValueError, RecursionError):
-            json.dumps(found)
-            return found
-    return None
+        return ("text" if media_type.startswith("text/") else "binary"), bytes(found)
+    if isinstance(found, str) and not media_type.endswith("json"):
+        return "text", found.encode("utf-8", "replace")
+    try:
+        return "json", json.dumps(found).encode()
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 class Displays:
     """Sends results of the running execution; what is too large, or one too many, goes to a file instead."""
 
-    def __init__(self, send: Callable[[Frame], None]) -> None:
+    def __init__(self, send: Callable[[Header, Sequence[bytes]], None]) -> None:
         self._send = send
         self._execution = 0
         self._shown = 0
-        self._inline_bytes = limits.RESULT_INLINE_BYTES
+        self._inline_bytes = limits.RESULT_BYTES
         self._inline_count = limits.RESULTS
         self.show_figure: Callable[[object], Bundle | None] = lambda _value: None
 
-    def begin(self, request: Frame, execution: int) -> None:
+    def begin(self, request: Header, execution: int) -> None:
         """Start counting for a new execution, with the limits that the request gives."""
         self._execution = execution
         self._shown = 0
-        self._inline_bytes = _bound(request.get("max_result_bytes"), limits.RESULT_INLINE_BYTES)
+        self._inline_bytes = _bound(request.get("max_result_bytes"), limits.RESULT_BYTES)
         self._inline_count = _bound(request.get("max_results"), limits.RESULTS)
 
     def display(self, *values: object, **options: object) -> None:
@@ -135,21 +137,27 @@ class Displays:
 
     def send_bundle(self, bundle: Bundle, *, main: bool = False) -> None:
         """Send one result."""
-        data: Bundle = {}
-        files: dict[str, str] = {}
         self._shown += 1
-        for media_type, found in bundle.items():
-            payload = _payload(media_type, found)
-            if payload is None:
-                continue
-            raw = _raw(media_type, payload)
-            if len(raw) > self._inline_bytes or (self._shown > self._inline_count and media_type != "text/plain"):
-                files[media_type] = self._save(media_type, raw)
-            else:
-                data[media_type] = payload
         streams.flush()
-        if self._shown <= limits.RESULTS * 16:
-            self._send({"t": "result", "main": main, "data": data, "files": files})
+        if self._shown > _MOST_SHOWN:
+            return
+        types: list[tuple[str, str]] = []
+        parts: list[bytes] = []
+        files: list[str] = []
+        left = limits.RESULT_BYTES
+        for media_type, found in list(bundle.items())[: limits.RESULT_TYPES]:
+            encoded = _encoded(media_type, found)
+            if encoded is None:
+                continue
+            form, raw = encoded
+            one_too_many = self._shown > self._inline_count and media_type != "text/plain"
+            if one_too_many or len(raw) > min(left, _most(form, self._inline_bytes)):
+                files.append(self._save(media_type, raw))
+            else:
+                types.append((media_type, form))
+                parts.append(raw)
+                left -= len(raw)
+        self._send({"t": "result", "main": main, "types": types, "files": files}, parts)
 
     def _save(self, media_type: str, raw: bytes) -> str:
         name = f"result-{self._execution}-{self._shown}.{_SUFFIXES.get(media_type, 'bin')}"
@@ -160,13 +168,8 @@ class Displays:
         return path
 
 
-def _raw(media_type: str, payload: object) -> bytes:
-    if not isinstance(payload, str):
-        return json.dumps(payload).encode()
-    if media_type in _BINARY:
-        with contextlib.suppress(ValueError):
-            return base64.b64decode(payload)
-    return payload.encode()
+def _most(form: str, inline_bytes: int) -> int:
+    return min(inline_bytes, limits.RESULT_JSON_BYTES) if form == "json" else inline_bytes
 
 
 def _bound(asked: object, most: int) -> int:

@@ -74,7 +74,7 @@ class Interpreters:
             code,
             fields.environment(request, "env_vars"),
             timeout_ms / 1000 if timeout_ms else None,
-            _at_most(request, "max_result_bytes", limits.RESULT_INLINE_BYTES),
+            _at_most(request, "max_result_bytes", limits.RESULT_BYTES),
             _at_most(request, "max_results", limits.RESULTS),
         )
 

@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Final, cast
 
 from . import outcome, streams
-from .control import BlockingControl, Frame
+from .control import BlockingControl, Header
 from .display import Displays
 from .figures import Figures
 from .shellisms import without_shellisms
@@ -50,7 +50,7 @@ class Interpreter:
         if self._executing:
             raise KeyboardInterrupt
 
-    def _run(self, request: Frame) -> Frame:
+    def _run(self, request: Header) -> Header:
         code = cast("str", request["code"])  # written by the keeper
         self._count += 1
         self._displays.begin(request, self._count)

@@ -209,9 +209,12 @@ class InitLink:
 
     def _take_reply(self, number: int, message: Message) -> None:
         call = self._calls.get(number)
-        if call is None or call.done():
-            return
         pid = message.get("pid")
+        if call is None or call.done():
+            if type(pid) is int and pid > 0:
+                # Whoever asked for this child is gone: nobody would ever end it.
+                self._send({"op": "kill", "id": 0, "leader": pid}, ())
+            return
         child: Exit | None = None
         if type(pid) is int and pid > 0:
             # Made here and not by the caller: the exit may be the very next message.

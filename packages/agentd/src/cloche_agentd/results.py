@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import binascii
+import json
 from typing import Final, cast
 
 from . import limits
+from .control import Frame
 
 _KEYS: Final = {
     "text/plain": "text",
@@ -21,40 +23,60 @@ _KEYS: Final = {
     "e2b/data": "data",
     "e2b/chart": "chart",
 }
-_ANY_JSON: Final = frozenset({"json", "data", "chart"})
-_MOST_TYPES: Final = 32
+_FORMS: Final = {"png": "binary", "jpeg": "binary", "pdf": "binary", "json": "json", "data": "json", "chart": "json"}
 
 
-def result_line(frame: Mapping[str, object]) -> tuple[dict[str, object] | None, list[str]]:
+def result_line(frame: Frame) -> tuple[dict[str, object] | None, list[str]]:
     """Return the result line, None when nothing of it is usable, and the paths of payloads kept in files."""
     line: dict[str, object] = {"type": "result"}
     extra: dict[str, object] = {}
-    for media_type, payload in list(_object(frame.get("data")).items())[:_MOST_TYPES]:
+    for (media_type, form), part in zip(_types(frame), frame.parts, strict=False):
         key = _KEYS.get(media_type)
+        value = _value(part, form if key is None else _FORMS.get(key, "text"))
+        if value is None:
+            continue
         if key is None:
-            extra[media_type[: limits.NAME_BYTES]] = payload
-        elif isinstance(payload, str):
-            line[key] = _unquoted(payload) if key == "text" else payload
-        elif key in _ANY_JSON:
-            line[key] = payload
-    files = {
-        media_type[: limits.NAME_BYTES]: path
-        for media_type, path in list(_object(frame.get("files")).items())[:_MOST_TYPES]
-        if isinstance(path, str) and len(path) <= limits.PATH_BYTES
-    }
+            extra[media_type] = value
+        else:
+            line[key] = _unquoted(cast("str", value)) if key == "text" else value
     if extra:
         line["extra"] = extra
-    paths = [str(path) for path in files.values()]
+    files = _files(frame)
     if len(line) == 1:
-        return None, paths
-    line["is_main_result"] = frame.get("main") is True
-    return line, paths
+        return None, files
+    line["is_main_result"] = frame.header.get("main") is True
+    return line, files
 
 
-def _object(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        return {}
-    return cast("dict[str, object]", value)  # JSON objects have string keys
+def _types(frame: Frame) -> list[tuple[str, str]]:
+    """Return media type and form of each part, as far as they are told in the right shape."""
+    told = frame.header.get("types")
+    found: list[tuple[str, str]] = []
+    for pair in cast("list[object]", told if isinstance(told, list) else []):
+        names = cast("list[object]", pair) if isinstance(pair, list) else []
+        if len(names) != 2 or not isinstance(names[0], str) or not isinstance(names[1], str):
+            return []
+        found.append((names[0][: limits.NAME_BYTES], names[1]))
+    return found
+
+
+def _value(part: bytes, form: str) -> object:
+    if form == "binary":
+        return binascii.b2a_base64(part, newline=False).decode()
+    if form != "json":
+        return part.decode("utf-8", "replace")
+    if len(part) > limits.RESULT_JSON_BYTES:
+        return None
+    try:
+        return json.loads(part)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _files(frame: Frame) -> list[str]:
+    told = frame.header.get("files")
+    paths = cast("list[object]", told if isinstance(told, list) else [])[: limits.RESULT_TYPES]
+    return [path for path in paths if isinstance(path, str) and len(path) <= limits.PATH_BYTES and "\0" not in path]
 
 
 def _unquoted(text: str) -> str:
