@@ -208,6 +208,20 @@ async def test_text_that_is_no_unicode_is_replaced(mode: str) -> None:
     assert text_of(result) == result.structured_content
 
 
+@pytest.mark.parametrize(("size", "fits"), [(3_900_000, True), (4_300_000, False)])
+async def test_a_result_larger_than_a_message_may_be_is_an_error_that_says_so(mode: str, size: int, fits: bool) -> None:
+    """Text and structuredContent together: TypeScript clients end the connection over a line of 10 MiB."""
+
+    async def much(request: RunCommandInput, call: ToolCall) -> RunCommandOutput:
+        return ran("x" * size)
+
+    async with serving(mode, run_command=much) as client:
+        result = await client.call_tool("run_command", {"command": "x"})
+    assert result.is_error is not fits
+    if not fits:
+        assert text_of(result)["code"] == "result_too_large"
+
+
 async def test_calls_run_at_the_same_time(mode: str) -> None:
     both = anyio.Event()
     running: list[str] = []

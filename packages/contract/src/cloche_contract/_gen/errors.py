@@ -621,6 +621,22 @@ class QuotaExceeded(QuotaError):
         super().__init__({"http_status": http_status})
 
 
+class ResultTooLarge(LimitError):
+    """The call was carried out, but its result is larger than a message may be (8 MiB)."""
+
+    code: ClassVar[str] = "result_too_large"
+    error_code: ClassVar[str] = "E4011"
+    message: ClassVar[str] = "The call was carried out, but its result is larger than a message may be (8 MiB)."
+    suggestion: ClassVar[str] = "Ask for less in one call, for example a part of the file with head, tail or split."
+    http_status: ClassVar[int] = 413
+    connect_code: ClassVar[str] = "resource_exhausted"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class SandboxExpired(NotFound):
     """The lifetime of the sandbox is over."""
 
@@ -798,6 +814,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "provider_unavailable": ProviderUnavailable,
     "provider_unknown": ProviderUnknown,
     "quota_exceeded": QuotaExceeded,
+    "result_too_large": ResultTooLarge,
     "sandbox_expired": SandboxExpired,
     "sandbox_lost": SandboxLost,
     "sandbox_not_found": SandboxNotFound,
@@ -920,6 +937,7 @@ __all__ = [
     "ProviderUnknown",
     "QuotaError",
     "QuotaExceeded",
+    "ResultTooLarge",
     "SandboxExpired",
     "SandboxLost",
     "SandboxNotFound",

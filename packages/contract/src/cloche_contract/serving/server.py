@@ -21,11 +21,15 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
 
 from cloche_contract.kernel.dispatch import Outcome, dispatch
+from cloche_contract.kernel.failure import envelope
 from cloche_contract.kernel.registry import PublishedSet, published_set
 from cloche_contract.serving.calls import PROGRESS_INTERVAL_S, LiveCall, Sleep, with_progress
 from cloche_contract.serving.session import LazySession
 
 _LIST_TTL_MS = 3_600_000  # the list changes with the installed version only
+# A client that reads line by line has a limit too (TypeScript: 10 MiB) and ends the connection over it.
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+_SURELY_SMALL = 1024 * 1024
 # Required by 2026-07-28; on a connection of the handshake era the SDK leaves it out.
 _COMPLETE = {"resultType": "complete"}
 _TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -52,6 +56,7 @@ class ToolServer:
         self._tools = {str(tool["name"]): tool for tool in self._set.tools}
         self._progress_interval_s = progress_interval_s
         self._sleep = sleep
+        self._mirrored = self._set.envelope == "text-json"
         self._listed = False
         self.server = self._low_level_server()
 
@@ -98,17 +103,25 @@ class ToolServer:
 
     def _result(self, outcome: Outcome, call: LiveCall) -> dict[str, Any]:
         structured, text = _as_json(outcome.structured)
-        result: dict[str, Any] = {"content": [], "isError": outcome.is_error, **_COMPLETE}
-        mirrored = self._set.envelope == "text-json"
-        if mirrored:
-            result["content"].append({"type": "text", "text": text})
-        if not outcome.is_error:
-            result["content"] += call.images
+        if _message_bytes(text, call, mirrored=self._mirrored) > MAX_MESSAGE_BYTES:
+            structured, text = _as_json(self._too_large())
+            return self._error(structured, text)
+        if outcome.is_error:
+            return self._error(structured, text)
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if self._mirrored else []
+        return {"content": content + call.images, "structuredContent": structured, "isError": False, **_COMPLETE}
+
+    def _error(self, structured: Mapping[str, Any], text: str) -> dict[str, Any]:
+        if not self._mirrored:
+            return {"content": [], "structuredContent": structured, "isError": True, **_COMPLETE}
         # Widespread clients (TypeScript SDK 1.x, Inspector 2.12) hold the structuredContent of an
         # error against the output schema, and show their own complaint instead of the error.
-        if not (mirrored and outcome.is_error):
-            result["structuredContent"] = structured
-        return result
+        return {"content": [{"type": "text", "text": text}], "isError": True, **_COMPLETE}
+
+    def _too_large(self) -> Mapping[str, Any]:
+        from cloche_contract.errors import ResultTooLarge  # not needed to answer tools/list
+
+        return envelope(self._set.name, ResultTooLarge())
 
 
 async def _send_progress(ctx: ServerRequestContext[Any], progress: float, message: str) -> None:
@@ -117,9 +130,7 @@ async def _send_progress(ctx: ServerRequestContext[Any], progress: float, messag
 
 def instructions(published: PublishedSet, enabled: Container[str]) -> str:
     """What the server tells about itself: only what its enabled tools make true."""
-    return " ".join(
-        part["text"] for part in published.instructions if all(tool in enabled for tool in part["tools"])
-    )
+    return " ".join(part["text"] for part in published.instructions if all(tool in enabled for tool in part["tools"]))
 
 
 def _unknown_tool(name: str) -> str:
@@ -135,3 +146,13 @@ def _as_json(structured: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         text = text.encode(errors="replace").decode()
         structured = json.loads(text)
     return structured, text
+
+
+def _message_bytes(text: str, call: LiveCall, *, mirrored: bool) -> int:
+    """Size of the answer; what is surely small is not counted."""
+    size = len(text) * 4 + sum(len(image["data"]) for image in call.images)
+    if size > _SURELY_SMALL:
+        size -= len(text) * 4 - len(text.encode())
+        if mirrored:
+            size += len(json.dumps(text, ensure_ascii=False).encode())
+    return size
