@@ -45,7 +45,7 @@ def _asked(environ: Mapping[str, str]) -> list[str]:
     return [json.loads(line)["operation"] for line in lines]
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
     "words",
     [

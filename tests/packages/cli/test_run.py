@@ -97,6 +97,11 @@ def test_figures_are_saved_next_to_what_is_there(abx: Abx, tmp_path: Path) -> No
     assert (tmp_path / "figure-2.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_figure_does_not_hide_the_last_value(abx: Abx) -> None:
+    ran = abx(["run", PNG.replace("\n\nFigure()", "\n\ndisplay(Figure())\n6 * 7")])
+    assert (ran.out, ran.err) == ("42\n", "saved figure-1.png\n")
+
+
 def test_a_folder_for_figures_is_made(abx: Abx, tmp_path: Path) -> None:
     ran = abx(["--json", "run", "--figures", "out/figures", PNG])
     assert json.loads(ran.out)["figures"] == ["out/figures/figure-1.png"]

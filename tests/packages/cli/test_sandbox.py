@@ -178,6 +178,18 @@ def test_a_broken_configuration_file_is_configuration(abx: Abx, tmp_path: Path) 
     assert abx(["sandbox", "list"]).status == 2
 
 
+def test_a_setting_that_is_wrong_is_named(abx: Abx, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ABX_LOG_LEVEL", "s3cr3t")
+    ran = abx(["--json", "sandbox", "list"])
+    document = json.loads(ran.err)
+    assert (ran.status, document["code"], document["details"]) == (
+        2,
+        "configuration_invalid",
+        {"setting": "ABX_LOG_LEVEL"},
+    )
+    assert "s3cr3t" not in ran.err
+
+
 def test_doctor_tells_what_was_tried(abx: Abx) -> None:
     ran = abx(["doctor"])
     assert ran.status == 0

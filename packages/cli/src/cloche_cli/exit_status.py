@@ -12,5 +12,3 @@ OK: Final = 0
 OTHER: Final = 1
 USAGE: Final = 2  # with configuration
 TIMEOUT: Final = 5
-INTERRUPTED: Final = 130
-TERMINATED: Final = 143

@@ -25,6 +25,11 @@ def save_figures(results: Sequence[CodeResult], folder: Path) -> list[Path]:
         raise Refused("unwritable", "names a folder that figures cannot be saved in.", field="--figures") from error
 
 
+def is_image(result: CodeResult) -> bool:
+    """Whether there is something to save; its text is then only a stand-in."""
+    return any(name in result.formats for name in _FORMATS)
+
+
 def _image(result: CodeResult) -> tuple[str, bytes] | None:
     for name in _FORMATS:
         data = result.formats.get(name)

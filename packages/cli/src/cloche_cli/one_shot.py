@@ -12,14 +12,14 @@ import anyio
 
 from cloche_cli.documents import code_document, command_document
 from cloche_cli.exit_status import TIMEOUT
-from cloche_cli.figures import save_figures
+from cloche_cli.figures import is_image, save_figures
 from cloche_cli.invocation import Invocation, current, write_out
 from cloche_cli.running import run_async
 from cloche_contract.errors import InvalidArgument, NotFound
 from cloche_sdk import AsyncSandbox, CommandResult, CommandTimeout, Execution
 
 _MARGIN_S: Final = 60  # a sandbox outlives its program by what making and killing may take
-_SHORTEST_LIFE_S: Final = 300
+_SHORTEST_KEPT_S: Final = 300
 _LONGEST_COMMAND: Final = 65_536
 _LEAVING_BOUND_S: Final = 5
 _STOPPED: Final = {
@@ -87,7 +87,8 @@ def run_command(request: ExecRequest) -> int:
 
 
 async def _run_program(request: RunRequest, invocation: Invocation) -> int:
-    sandbox = await _create(request.template, request.timeout_s, request.provider)
+    shortest_s = _SHORTEST_KEPT_S if request.keep else 0
+    sandbox = await _create(request.template, max(request.timeout_s, shortest_s), request.provider)
     keep = False  # until it ran: an interrupted command leaves nothing, whatever was asked
     try:
         result = await _execute(sandbox, request, invocation)
@@ -139,8 +140,7 @@ async def _run_command(request: ExecRequest, invocation: Invocation) -> int:
 
 
 async def _create(template: str | None, timeout_s: int, provider: str | None) -> AsyncSandbox:
-    lifetime_s = max(_SHORTEST_LIFE_S, timeout_s + _MARGIN_S)
-    return await AsyncSandbox.create(template, timeout=lifetime_s, provider=provider)
+    return await AsyncSandbox.create(template, timeout=timeout_s + _MARGIN_S, provider=provider)
 
 
 async def _leave(sandbox: AsyncSandbox, *, keep: bool) -> None:
@@ -155,9 +155,9 @@ async def _leave(sandbox: AsyncSandbox, *, keep: bool) -> None:
 
 
 def _tell_results(result: Execution, saved: Sequence[Path], invocation: Invocation, kept: str | None) -> None:
-    text = result.text
-    if text is not None and not saved:
-        invocation.write(text + "\n")
+    for shown in result.results:
+        if shown.is_main_result and shown.text is not None and not is_image(shown):
+            invocation.write(shown.text + "\n")
     if result.error is not None and not result.stderr_captured.total_bytes:
         sys.stderr.write(result.error.traceback.rstrip("\n") + "\n")
     for path in saved:

@@ -1,22 +1,30 @@
 """Run a command's coroutine so that a signal ends it the way a return would.
 
-The first SIGINT or SIGTERM cancels the command; its `finally` blocks then kill what it
-made. Later ones are swallowed while that happens: clean-up is bounded.
+The first SIGINT, SIGTERM or SIGHUP cancels the command; its `finally` blocks then kill what
+it made. Later ones are swallowed while that happens: clean-up is bounded.
 """
 
 import asyncio
+import logging
 import signal
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
 
-from cloche_cli.exit_status import INTERRUPTED, TERMINATED
+from cloche_sdk import load_settings
 
-_STATUS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+_ENDING = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
 
 
 def run_async(command: Callable[[], Awaitable[int]]) -> int:
-    """Return the command's status, or 128 plus the number of the signal that ended it."""
+    """Return the command's status, or 128 plus the number of the signal that ended it.
+
+    Raises:
+        ConfigurationInvalid: a setting that every command reads is wrong.
+    """
+    level = load_settings().text("log_level") or "WARNING"
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     return anyio.run(_supervise, command, backend="asyncio")
 
 
@@ -25,13 +33,14 @@ async def _supervise(command: Callable[[], Awaitable[int]]) -> int:
     loop = asyncio.get_running_loop()
     with anyio.CancelScope() as scope:
 
-        def cancel(number: signal.Signals) -> None:
+        def cancel(number: int) -> None:
             nonlocal status
             if not scope.cancel_called:
-                status = _STATUS[number]
+                status = 128 + number
                 scope.cancel()
 
-        for number in _STATUS:
-            loop.add_signal_handler(number, cancel, number)
+        for number in _ENDING:
+            with suppress(NotImplementedError):  # where loops take no signals, KeyboardInterrupt is left
+                loop.add_signal_handler(number, cancel, number)
         status = await command()
     return status

@@ -1,22 +1,21 @@
 """HTTP/1.1 over a unix socket or TCP: one request per connection, the answer as it arrives.
 
 The conformance suite speaks the wire itself: the client that products use would hide
-what an agent does wrong.
+what an agent does wrong. It uses asyncio's own streams: calls are cancelled at any
+moment here, and anyio's unix streams then report errors that are not the agent's.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-import anyio
-from anyio.abc import ByteStream
-from anyio.streams.buffered import BufferedByteReceiveStream
-
 from cloche_contract.lifecycle import AgentEndpoint
 
 _LONGEST_LINE: Final = 65_536
+_PIECE: Final = 1 << 20
 
 
 class ConnectionCut(Exception):
@@ -46,57 +45,64 @@ async def request(
         ConnectionCut: no answer, or not a whole one.
     """
     url = urlsplit(endpoint.base_url)
-    async with await _connect(endpoint) as stream:
-        head = {"Host": url.netloc, "Connection": "close", "Content-Length": str(len(body)), **headers}
-        lines = [
-            f"{method} {url.path.rstrip('/')}{target} HTTP/1.1",
-            *(f"{name}: {value}" for name, value in head.items()),
-        ]
-        try:
-            await stream.send("\r\n".join([*lines, "", ""]).encode() + body)
-            yield await _receive(BufferedByteReceiveStream(stream))
-        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError) as error:
-            raise ConnectionCut from error
-
-
-async def _connect(endpoint: AgentEndpoint) -> ByteStream:
+    head = {"Host": url.netloc, "Connection": "close", "Content-Length": str(len(body)), **headers}
+    lines = [
+        f"{method} {url.path.rstrip('/')}{target} HTTP/1.1",
+        *(f"{name}: {value}" for name, value in head.items()),
+    ]
     try:
-        if endpoint.socket_path is not None:
-            return await anyio.connect_unix(endpoint.socket_path)
-        url = urlsplit(endpoint.base_url)
-        return await anyio.connect_tcp(url.hostname or "127.0.0.1", url.port or 80)
-    except OSError as error:
+        reader, writer = await _connect(endpoint)
+        try:
+            writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+            await writer.drain()
+            yield await _receive(reader)
+        finally:
+            await _close(writer)
+    except (asyncio.IncompleteReadError, OSError) as error:
         raise ConnectionCut from error
 
 
-async def _receive(stream: BufferedByteReceiveStream) -> Response:
-    status_line = await _line(stream)
+async def _connect(endpoint: AgentEndpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if endpoint.socket_path is not None:
+        return await asyncio.open_unix_connection(endpoint.socket_path, limit=_LONGEST_LINE)
+    url = urlsplit(endpoint.base_url)
+    return await asyncio.open_connection(url.hostname or "127.0.0.1", url.port or 80, limit=_LONGEST_LINE)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()  # at once: what is still unsent belongs to a call that has ended
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+async def _receive(reader: asyncio.StreamReader) -> Response:
+    status_line = await _line(reader)
     headers: dict[str, str] = {}
-    while line := await _line(stream):
+    while line := await _line(reader):
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
     status = int(status_line.split(" ", 2)[1])
     if status == 204:
-        return Response(status, headers, _sized(stream, 0))
+        return Response(status, headers, _sized(reader, 0))
     if headers.get("transfer-encoding", "").lower() == "chunked":
-        return Response(status, headers, _chunked(stream))
-    return Response(status, headers, _sized(stream, int(headers["content-length"])))
+        return Response(status, headers, _chunked(reader))
+    return Response(status, headers, _sized(reader, int(headers["content-length"])))
 
 
-async def _line(stream: BufferedByteReceiveStream) -> str:
-    return (await stream.receive_until(b"\r\n", _LONGEST_LINE)).decode("latin-1")
+async def _line(reader: asyncio.StreamReader) -> str:
+    return (await reader.readuntil(b"\r\n"))[:-2].decode("latin-1")
 
 
-async def _sized(stream: BufferedByteReceiveStream, length: int) -> AsyncGenerator[bytes]:
+async def _sized(reader: asyncio.StreamReader, length: int) -> AsyncGenerator[bytes]:
     while length > 0:
-        piece = await stream.receive(min(length, 1 << 20))
+        piece = await reader.readexactly(min(length, _PIECE))
         length -= len(piece)
         yield piece
 
 
-async def _chunked(stream: BufferedByteReceiveStream) -> AsyncGenerator[bytes]:
-    while size := int((await _line(stream)).partition(";")[0], 16):
-        yield await stream.receive_exactly(size)
-        await stream.receive_exactly(2)
-    while await _line(stream):
+async def _chunked(reader: asyncio.StreamReader) -> AsyncGenerator[bytes]:
+    while size := int((await _line(reader)).partition(";")[0], 16):
+        yield await reader.readexactly(size)
+        await reader.readexactly(2)
+    while await _line(reader):
         pass
