@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,34 +47,49 @@ def test_import_linter_finds_nothing() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("package", "line", "contract"),
-    [
-        ("sdk", "import cloche_local", "Packages meet through the contract"),
-        ("sdk", "import mcp", "The MCP library is imported by"),
-        ("sdk", "from cloche_contract._gen import errors", "Generated modules are reached through the facades"),
-        ("mcp-stdio", "import cloche_agentd", "Nothing but the local runtime knows"),
-        ("mcp-stdio", "import httpx", "HTTP clients live in the SDK"),
-        ("agentd", "import pydantic", "The in-sandbox agent is standard library only"),
-        ("contract", "import cloche_sdk", "Packages meet through the contract"),
-        ("local", "import cloche_agentd", "The zygote is the one module"),
-        ("local", "import cloche_codegen", "No package needs the generator at run time"),
-    ],
-)
-def test_a_planted_violation_is_reported_with_its_module_and_line(
-    tmp_path: Path, package: str, line: str, contract: str
-) -> None:
-    """Architecture 3.3: the configuration reports the import that breaks it."""
-    source = next(one for one in packages() if one.key == package).source
-    planted = tmp_path / source.name
-    shutil.copytree(source, planted, ignore=shutil.ignore_patterns("__pycache__"))
-    (planted / "planted.py").write_text(line + "\n")
-    done = lint_imports(tmp_path, {"PYTHONPATH": str(tmp_path)})
+VIOLATIONS = [
+    ("sdk", "import cloche_local", "Packages meet through the contract"),
+    ("sdk", "import mcp", "The MCP library is imported by"),
+    ("sdk", "from cloche_contract._gen import errors", "Generated modules are reached through the facades"),
+    ("mcp-stdio", "import cloche_agentd", "Nothing but the local runtime knows"),
+    ("mcp-stdio", "import httpx", "HTTP clients live in the SDK"),
+    ("agentd", "import pydantic", "The in-sandbox agent is standard library only"),
+    ("contract", "import cloche_sdk", "Packages meet through the contract"),
+    ("local", "import cloche_agentd", "The zygote is the one module"),
+    ("local", "import cloche_codegen", "No package needs the generator at run time"),
+]
+
+
+@pytest.fixture(scope="module")
+def report_of_planted_violations(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What import-linter says of copies of the packages in which each violation is planted as a module."""
+    folder = tmp_path_factory.mktemp("planted")
+    sources = {package.key: package.source for package in packages()}
+    for key in {key for key, _line, _contract in VIOLATIONS}:
+        shutil.copytree(sources[key], folder / sources[key].name, ignore=shutil.ignore_patterns("__pycache__"))
+    for number, (key, line, _contract) in enumerate(VIOLATIONS):
+        (folder / sources[key].name / f"planted_{number}.py").write_text(line + "\n")
+    done = lint_imports(folder, {"PYTHONPATH": str(folder)})
     assert done.returncode == 1, done.stdout
-    broken = done.stdout.partition("Broken contracts")[2]
-    assert contract in broken
-    assert f"{source.name}.planted" in broken
-    assert "(l.1)" in broken
+    return done.stdout.partition("Broken contracts")[2]
+
+
+@pytest.mark.parametrize("number", range(len(VIOLATIONS)), ids=[line for _key, line, _contract in VIOLATIONS])
+def test_a_planted_violation_is_reported_with_its_module_and_line(
+    number: int, report_of_planted_violations: str
+) -> None:
+    """Architecture 3.3: the configuration reports the import that breaks it, under the rule that forbids it."""
+    _key, _line, contract = VIOLATIONS[number]
+    (told,) = [body for title, body in sections(report_of_planted_violations) if title.startswith(contract)]
+    assert f".planted_{number} ->" in told
+    assert "(l.1)" in told
+
+
+def sections(report: str) -> Iterator[tuple[str, str]]:
+    """The broken contracts of a report: title and what is told of it. A title is underlined and may be wrapped."""
+    parts = re.split(r"^-{5,}$", report, flags=re.MULTILINE)
+    for before, after in itertools.pairwise(parts):
+        yield " ".join(before.rstrip().rpartition("\n\n")[2].split()), after
 
 
 def lint_imports(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
