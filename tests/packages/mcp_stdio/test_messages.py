@@ -17,6 +17,8 @@ from cloche_mcp_stdio.transport import encode_frame, parse_line
     [
         (b"{", -32700, None),
         (b"hello", -32700, None),
+        (b'{"a":' * 100_000, -32700, None),
+        (b'{"a":' * 5_000 + b"1" + b"}" * 5_000, -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"\xff"}', -32700, None),
         (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600, None),
         (b"[]", -32600, None),
@@ -57,6 +59,14 @@ def test_requests_and_notifications_pass() -> None:
     assert isinstance(parse_line(line), JSONRPCNotification)
     nested = b'{"jsonrpc":"2.0","method":"notifications/x","params":{"id":1}}'
     assert isinstance(parse_line(nested), JSONRPCNotification)
+
+
+def test_half_a_character_in_an_argument_reaches_the_validation() -> None:
+    r"""Models cut emoji in half; an error without id would leave their client waiting."""
+    line = rb'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"arguments":{"command":"\ud83d"}}}'
+    message = parse_line(line)
+    assert isinstance(message, JSONRPCRequest)
+    assert message.params == {"arguments": {"command": "\ud83d"}}
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,13 @@ async def test_broken_lines_are_answered_and_the_connection_goes_on(open_server:
         assert (await client.request("ping"))["result"] == {}
 
 
+async def test_half_a_character_is_refused_with_the_name_of_the_argument(open_server: OpenServer) -> None:
+    async with open_server() as client:
+        result = await client.call("run_command", {"command": "echo \ud83d"})
+    said = json.loads(result["content"][0]["text"])
+    assert said["details"] == {"field": "command", "rule": "unicode"}
+
+
 async def test_a_crash_of_a_handler_tells_the_client_nothing_about_it(open_server: OpenServer) -> None:
     """The handshake era of the library would send the text of the exception."""
     async with open_server() as client:

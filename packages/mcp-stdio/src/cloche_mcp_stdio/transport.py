@@ -154,15 +154,26 @@ def parse_line(line: bytes | Oversized) -> JSONRPCMessage | None:
         return _refusal(line.request_id, INVALID_REQUEST, "Message exceeds the STDIO size limit of 8 MiB")
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError as error:
-        if error.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid":
-            return _refusal(None, PARSE_ERROR, "Parse error")
-        return _explain_invalid(json.loads(line))
+    except ValidationError:
+        return _second_look(line)
     if isinstance(message, JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
         # An id of a wrong type would make a request a notification: silence instead of an answer.
         return _refusal(None, INVALID_REQUEST, "Invalid request: id must be a string or an integer")
     # We send no requests, so nobody waits for a response.
     return message if isinstance(message, JSONRPCRequest | JSONRPCNotification) else None
+
+
+def _second_look(line: bytes) -> JSONRPCMessage | None:
+    """Say what is wrong with a line, or let it pass: a lone surrogate is JSON to all but the strict parser."""
+    try:
+        value = json.loads(line.decode())
+    except (ValueError, RecursionError):
+        return _refusal(None, PARSE_ERROR, "Parse error")
+    try:
+        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        return _explain_invalid(value)
+    return message if isinstance(message, JSONRPCRequest) else None
 
 
 def _explain_invalid(value: object) -> JSONRPCError | None:
