@@ -62,6 +62,8 @@ async def test_o1_bytes_that_are_no_utf8_are_replaced_and_flagged(tools: Tools) 
     result = await tools.call("run_command", command="printf 'a\\377b'; exit 3")
     assert (result["stdout"], result["replaced"], result["exit_code"]) == ("a\ufffdb", True, 3)
     assert not (await tools.call("run_command", command="printf '☹'"))["replaced"]
+    code = await tools.call("run_code", code="import os; os.write(1, b'a\\xffb')")
+    assert (code["stdout"], code["replaced"], code["stdout_bytes"]) == ("a\ufffdb", True, 3)
 
 
 async def test_o4_blank_lines_arrive_as_they_were_written(tools: Tools) -> None:
@@ -252,6 +254,19 @@ async def test_l23_an_interpreter_that_died_says_so_and_the_next_call_is_fresh(t
     assert "variables are gone" in died["note"]
     fresh = await tools.call("run_code", code="print('x' in globals())")
     assert fresh["stdout"] == "False\n"
+    assert "note" not in await tools.call("run_code", code="1")
+
+
+async def test_l23_an_interpreter_that_dies_between_two_calls_is_told_by_the_next(tools: Tools) -> None:
+    """L23: "next call gets a new context, told so"."""
+    await tools.call("run_code", code="import os, signal, threading\nx = 1")
+    code = "threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGKILL)).start()"
+    assert (await tools.call("run_code", code=code))["stop_reason"] == "exit"
+    with anyio.fail_after(20):
+        while "fresh one" not in (told := await tools.call("run_code", code="1")).get("note", ""):
+            assert told["stop_reason"] in ("exit", "interpreter_died")
+            if told["stop_reason"] == "interpreter_died":
+                return
 
 
 async def test_l25_one_display_is_one_result(tools: Tools) -> None:

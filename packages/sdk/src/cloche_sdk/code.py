@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_SANDBOX_PORT, INTERPRETER_EXECUTE
@@ -13,7 +14,7 @@ from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
 from .commands import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, OutputCallback, raise_for_end
 from .data_plane import AgentChannel
 from .link import SandboxLink
-from .output import OutputCapture
+from .output import CapturedText, OutputCapture
 from .results import CodeError, CodeResult, Execution, OutputFile
 
 __all__ = ["OutputCallback", "execute_code", "run_code"]
@@ -83,8 +84,8 @@ class ExecutionReader:
         return Execution(
             exit_code=exit_code,
             stop_reason=stop_reason,
-            stdout_captured=self._captures["stdout"].result(),
-            stderr_captured=self._captures["stderr"].result(),
+            stdout_captured=self._captured("stdout", end),
+            stderr_captured=self._captured("stderr", end),
             results=tuple(self._results),
             error=self._error,
             state_kept=bool(end.get("state_kept", False)),
@@ -93,8 +94,15 @@ class ExecutionReader:
                 for file in end.get("output_files", ())
             ),
             results_left_out=self._left_out,
+            restarted_because=end.get("context_restarted"),
             text_replaced=self._replaced or bool(end.get("replaced")),
         )
+
+    def _captured(self, name: str, end: Mapping[str, Any]) -> CapturedText:
+        """The stream with the count of the agent, which saw its bytes before any were replaced."""
+        captured = self._captures[name].result()
+        total = end.get(f"{name}_bytes")
+        return replace(captured, total_bytes=total) if isinstance(total, int) else captured
 
 
 async def execute_code(

@@ -63,9 +63,9 @@ class CapturedText:
             return self
         end = self.tail if self.truncated else self.head + self.tail
         start = self.head if self.truncated else end
-        head = start[:head_chars]
-        tail = end[-tail_chars:]
-        return CapturedText(head, tail, self.total_bytes, self.total_bytes - _size(head) - _size(tail))
+        head, tail = start[:head_chars], end[-tail_chars:]
+        dropped = start[head_chars:] + end[:-tail_chars] if self.truncated else end[head_chars:-tail_chars]
+        return CapturedText(head, tail, self.total_bytes, self.omitted_bytes + _size(dropped))
 
 
 class OutputCapture:

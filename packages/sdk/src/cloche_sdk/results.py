@@ -95,13 +95,18 @@ class CodeResult:
 
 @dataclass(frozen=True)
 class Execution(CommandResult):
-    """What `run_code` gives back: the streams, the displays and the state of the interpreter."""
+    """What `run_code` gives back: the streams, the displays and the state of the interpreter.
+
+    `state_kept` tells whether variables are there after this call; `restarted_because`, whether
+    the interpreter had died between the calls, so that this one began without them.
+    """
 
     results: tuple[CodeResult, ...] = ()
     error: CodeError | None = None
     state_kept: bool = False
     output_files: tuple[OutputFile, ...] = ()
     results_left_out: int = 0
+    restarted_because: str | None = None
     text_replaced: bool = False
 
     @property

@@ -26,6 +26,7 @@ _TEXTUAL = ("text", "markdown", "json", "latex", "html", "svg", "javascript", "d
 _CUT = "Output was cut in the middle: write it to a file in the sandbox and read parts of it."
 _TIMED_OUT = "It was stopped at its timeout; the output so far is kept."
 _STATE_LOST = "The interpreter was restarted: its variables are gone."
+_RESTARTED = "The interpreter had died since the last call: this call began in a fresh one."
 _SANDBOX_LOST = "The sandbox ended while this ran: its files and state are gone."
 _RESULTS_CUT = "Some displayed results were left out."
 
@@ -74,6 +75,8 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
     if result.stop_reason == "sandbox_lost":
         yield _SANDBOX_LOST
     elif isinstance(result, Execution):
+        if result.restarted_because is not None:
+            yield _RESTARTED
         if result.results_left_out:
             yield _RESULTS_CUT
         if result.stop_reason != "exit" and not result.state_kept:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
@@ -66,8 +67,9 @@ def open_toolset(options: ToolSetOptions) -> AbstractAsyncContextManager[ToolSes
     """
     from . import _http as _http  # httpx takes long to import: do it here, not in the first call
 
-    settings = load_settings(options.environ or None).override(provider=options.provider)
-    doors = Doors(settings=settings, environ=options.environ, clock=options.clock, ids=options.ids)
+    environ = options.environ or dict(os.environ)
+    settings = load_settings(environ).override(provider=options.provider)
+    doors = Doors(settings=settings, environ=environ, clock=options.clock, ids=options.ids)
     template = options.template or settings.text("default_template") or DEFAULT_TEMPLATE
     return _opened(doors, template)
 

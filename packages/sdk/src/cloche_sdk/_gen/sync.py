@@ -10,8 +10,7 @@ import atexit
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
-from functools import partial
+from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -42,12 +41,25 @@ class _Portal:
         self._pid = 0
 
     def call(self, function: Callable[_P, Awaitable[_T]], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Run to the end. An interrupt here cancels what runs there."""
-        future = self._running().start_task_soon(partial(function, *args, **kwargs))
+        """Run to the end. An interrupt here cancels what runs there, however early it comes."""
+        scopes: list[anyio.CancelScope] = []
+        abandoned = threading.Event()
+
+        async def guarded() -> _T:
+            with anyio.CancelScope() as scope:
+                scopes.append(scope)
+                if abandoned.is_set():
+                    scope.cancel()
+                return await function(*args, **kwargs)
+            raise CancelledError
+
+        portal = self._running()
         try:
-            return future.result()
-        except BaseException:
-            future.cancel()
+            return portal.start_task_soon(guarded).result()
+        except (KeyboardInterrupt, SystemExit):
+            abandoned.set()
+            for scope in scopes:
+                portal.start_task_soon(scope.cancel)
             raise
 
     def _running(self) -> BlockingPortal:
