@@ -19,7 +19,7 @@ from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import CreateRequest, KillRequest, ProviderOptions
 from cloche_local.probe import Host
 from cloche_local.provider import LocalProvider
-from cloche_local.spec import Protections
+from cloche_local.spec import Limits, Protections
 
 HOST_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 _PR_SET_CHILD_SUBREAPER = 36
@@ -91,11 +91,16 @@ def _read_frames(data: bytes) -> Ran:
 
 
 def make_provider(
-    folder: Path, *, protections: Protections | None = None, host: Host | None = None, **settings: str
+    folder: Path,
+    *,
+    protections: Protections | None = None,
+    limits: Limits | None = None,
+    host: Host | None = None,
+    **settings: str,
 ) -> LocalProvider:
     """A provider whose state and sockets are below `folder`."""
     known = {"local_state_dir": str(folder / "state"), "local_runtime_dir": str(folder / "run"), **settings}
-    return LocalProvider(ProviderOptions(settings=known, environ={}), protections=protections, host=host)
+    return LocalProvider(ProviderOptions(settings=known, environ={}), protections=protections, limits=limits, host=host)
 
 
 @asynccontextmanager

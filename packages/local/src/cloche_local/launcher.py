@@ -62,6 +62,7 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._bare: socket.socket | None = None
         self._warm: socket.socket | None = None
+        self._warm_asked = False
         self._starting = anyio.Lock()
 
     async def start(self) -> None:
@@ -101,7 +102,7 @@ class Launcher:
             socket.send_fds(ours, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
         ours.setblocking(False)
         warm_ours.setblocking(False)
-        self._bare, self._warm = ours, warm_ours
+        self._bare, self._warm, self._warm_asked = ours, warm_ours, False
 
     async def create(self, spec: SandboxSpec, *, prefer_warm: bool) -> None:
         """Make a sandbox; returns when it answers.
@@ -113,6 +114,8 @@ class Launcher:
             ZygoteGone: no answer.
         """
         await self.start()
+        if prefer_warm:
+            self.warm()
         control = self._stage(prefer_warm)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -137,6 +140,13 @@ class Launcher:
             ours.close()
         if "ready" not in answer:
             raise CreateRefused(str(answer.get("failed")), int(answer.get("errno", 0)))
+
+    def warm(self) -> None:
+        """Let the stage with the big libraries start as soon as the zygote is idle; once is enough."""
+        if self._bare is not None and not self._warm_asked:
+            self._warm_asked = True
+            with suppress(OSError):
+                self._bare.send(b'{"op":"warm"}')
 
     def kill(self, sandbox_id: str) -> None:
         """End a keeper that one of our stages forked; nothing happens for others."""

@@ -118,7 +118,7 @@ class LocalProvider:
         Opening does not: whoever lists, reads or kills needs no process of its own for it.
         """
         with suppress(BackendUnavailable):
-            await self._ensure_launcher()
+            (await self._ensure_launcher()).warm()
 
     async def _ensure_launcher(self) -> Launcher:
         async with self._preparing:

@@ -62,6 +62,8 @@ def open_range(slots: str, process_limit: int) -> IdRange:
     the range's root. A namespace's processes are also counted for whoever made it, against the RLIMIT_NPROC that
     held then; made by an id that nobody else has, that bounds the sandbox as a whole, whatever ids its root takes.
     """
+    # Nothing can be imported as an id that may not read the host's Python.
+    sys_.load()
     base, lock_fd = lease_range(slots)
     ready_read, ready_write = os.pipe2(os.O_CLOEXEC)
     hold_read, hold_write = os.pipe2(os.O_CLOEXEC)
@@ -97,6 +99,10 @@ def open_range(slots: str, process_limit: int) -> IdRange:
 def _become_owner(base: int, process_limit: int) -> None:
     import resource
 
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    if hard != resource.RLIM_INFINITY:
+        # A root without CAP_SYS_RESOURCE cannot go above.
+        process_limit = min(process_limit, hard)
     resource.setrlimit(resource.RLIMIT_NPROC, (process_limit, process_limit))
     os.setgroups([])
     os.setresgid(base, base, base)

@@ -28,6 +28,8 @@ from cloche_local import init, keeper, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
 from cloche_local.spec import SandboxSpec, decode_spec
 
+# What the guest half imports inside functions, so that it loads on every platform.
+_LAZY_IMPORTS = ("ctypes", "fcntl", "resource", "shutil", "struct")
 _WARM_IMPORTS = ("numpy", "pandas", "matplotlib", "matplotlib.pyplot")
 # A one-shot run has its answer before this; warming would take its processor.
 _WARM_AFTER_MS = 60
@@ -77,6 +79,7 @@ class Zygote:
         self._control = control
         self._hello = hello
         self._warm_control = warm_control
+        self._warm_wanted = False
         self._keepers: dict[int, _Child] = {}
         self._leaving: list[_Child] = []
         self._spare: users.IdRange | None = None
@@ -92,7 +95,9 @@ class Zygote:
         self._prepare_range()
         gc.collect()
         gc.freeze()
-        self._control.send(b'{"ready":true}')
+        # A server that has gone meanwhile shows as the end of the control socket, next.
+        with suppress(OSError):
+            self._control.send(b'{"ready":true}')
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._wake_read, select.POLLIN)
@@ -102,7 +107,7 @@ class Zygote:
                 self._reap()
             if self._control.fileno() in ready:
                 self._receive()
-            if not ready and self._warm_control is not None:
+            if not ready and self._warm_wanted and self._warm_control is not None:
                 self._start_warm(self._warm_control)
             self._clean_up()
             self._prepare_range()
@@ -110,7 +115,7 @@ class Zygote:
     def _patience_ms(self) -> int:
         if self._leaving:
             return _CLEANUP_MS
-        return _WARM_AFTER_MS if self._warm_control is not None else -1
+        return _WARM_AFTER_MS if self._warm_wanted and self._warm_control is not None else -1
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -127,6 +132,8 @@ class Zygote:
         message = cast("dict[str, str]", json.loads(raw))
         if message["op"] == "create" and fds:
             self._create(message, socket.socket(fileno=fds[0]))
+        elif message["op"] == "warm":
+            self._warm_wanted = True
         elif message["op"] == "kill":
             for pid, child in self._keepers.items():
                 if child.sandbox_id == message["id"]:
@@ -319,6 +326,8 @@ def _prepare_interpreter(import_paths: tuple[str, ...]) -> None:
 
     Nothing of ours is imported after the root is switched.
     """
+    for name in _LAZY_IMPORTS:
+        __import__(name)
     sys_.load()
     cloche_agentd.preload()
     # Our own code is not there inside: it is all imported by now.
