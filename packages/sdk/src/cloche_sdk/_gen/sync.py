@@ -50,15 +50,18 @@ class _Portal:
                 scopes.append(scope)
                 if abandoned.is_set():
                     scope.cancel()
-                return await function(*args, **kwargs)
+                try:
+                    return await function(*args, **kwargs)
+                finally:
+                    scopes.clear()
             raise CancelledError
 
         portal = self._running()
         try:
             return portal.start_task_soon(guarded).result()
-        except (KeyboardInterrupt, SystemExit):
+        except BaseException:
             abandoned.set()
-            for scope in scopes:
+            for scope in list(scopes):
                 portal.start_task_soon(scope.cancel)
             raise
 
