@@ -228,7 +228,11 @@ class InitLink:
         for call in self._calls.values():
             if not call.done():
                 call.set_exception(LinkLost())
+        self.give_up_children()
+        self._on_lost()
+
+    def give_up_children(self) -> None:
+        """Report every child as LOST: it ends with the sandbox, so no status from now on is its own."""
         for child in self._exits.values():
             if not child.done():
                 child.set_result(LOST)
-        self._on_lost()

@@ -118,8 +118,9 @@ class Spawner:
             return
 
     async def kill_everything(self) -> None:
-        """Kill all children of all inits."""
+        """Kill all children of all inits. Whoever waits for one learns that the sandbox is gone."""
         for link in self._links.values():
+            link.give_up_children()
             try:
                 await link.call({"op": "kill", "leader": 0})
             except LinkLost:

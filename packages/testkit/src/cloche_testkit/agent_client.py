@@ -136,9 +136,15 @@ class TestAgent:
         return outcome
 
     async def run_code(
-        self, code: str, *, language: str | None = None, timeout_s: float = 30, envs: Mapping[str, str] | None = None
+        self,
+        code: str,
+        *,
+        language: str | None = None,
+        timeout_s: float = 30,
+        envs: Mapping[str, str] | None = None,
+        on_output: Callable[[], object] | None = None,
     ) -> CodeOutcome:
-        """Run code in the default context of a language.
+        """Run code in the default context of a language. Cancelling the call ends it.
 
         Raises:
             AgentRefused: not started, for example because the language is missing.
@@ -152,6 +158,8 @@ class TestAgent:
                 await _document(response)
             async for line in _lines(response):
                 _note_line(outcome, line)
+                if on_output is not None and line["type"] in ("stdout", "stderr"):
+                    on_output()
         if not outcome.end:
             raise ConnectionCut
         return outcome

@@ -3,7 +3,10 @@
 import anyio
 import pytest
 
-from cloche_testkit.agent_client import AgentRefused, TestAgent
+from cloche_contract.lifecycle import SandboxRecord
+from cloche_contract.provider import KillRequest, SandboxProvider
+from cloche_testkit._http import ConnectionCut
+from cloche_testkit.agent_client import AgentRefused, CodeOutcome, TestAgent
 from cloche_testkit.conformance.base import WITHIN_S, ProviderSuite
 
 
@@ -54,6 +57,27 @@ class CodeConformance(ProviderSuite):
             outcome = await agent.run_code("z = 1\nimport os\nos._exit(3)")
         assert (outcome.end["stop_reason"], outcome.end["state_kept"]) == ("interpreter_died", False)
         assert (await agent.run_code("print('z' in globals())")).stdout == "False\n"
+
+    async def test_t16_a_sandbox_killed_during_an_execution_invents_no_status(
+        self, provider: SandboxProvider, sandbox: SandboxRecord, agent: TestAgent
+    ) -> None:
+        """Fault T16."""
+        outcome = CodeOutcome()
+        with anyio.fail_after(WITHIN_S):
+            async with anyio.create_task_group() as tasks:
+
+                async def kill() -> None:
+                    await provider.kill(KillRequest(sandbox_id=sandbox.sandbox_id))
+
+                try:
+                    outcome = await agent.run_code(
+                        "print('up', flush=True)\nimport time; time.sleep(300)",
+                        timeout_s=300,
+                        on_output=lambda: tasks.start_soon(kill),
+                    )
+                except ConnectionCut:
+                    return
+        assert outcome.end["stop_reason"] == "sandbox_lost"
 
     async def test_files_that_the_code_wrote_are_named(self, agent: TestAgent) -> None:
         """Seed 001: output_files[{name, path, size}]."""
