@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
@@ -38,7 +38,7 @@ print(json.dumps({"modules": imported, "distributions": sorted(d.metadata["Name"
 """
 
 # Modules of a package that need an extra, which a plain install does not have.
-_NEEDS_EXTRA = {"contract": "cloche_contract.serving"}
+_NEEDS_EXTRA = {"contract": "cloche_contract.serving", "testkit": "cloche_testkit.mcp_client"}
 
 
 @dataclass(frozen=True)
@@ -111,22 +111,29 @@ def build(package: Package, folder: Path) -> Path:
     return wheel
 
 
-def check(package: Package, wheels: dict[str, Path], folder: Path) -> Finding:
+def download(wheels: Mapping[str, Path], wheelhouse: Path) -> None:
+    """Fetch the third parties of all packages, once. The environments are then made without an index."""
+    # Packages of ours are named by path: a stranger's distribution of the same name on an index is never taken.
+    ours = [str(wheel) for wheel in wheels.values()]
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheelhouse)]
+    run([*pip, "--constraint", str(ROOT / "constraints.txt"), *ours], wheelhouse)
+
+
+def check(package: Package, wheelhouse: Path) -> Finding:
     """Install one package in an environment of its own and look at what is there."""
     started = time.monotonic()
-    environment = folder / f"venv-{package.key}"
+    environment = wheelhouse / f"venv-{package.key}"
     python = environment / "bin" / "python"
-    run([sys.executable, "-m", "venv", "--without-pip", str(environment)], folder)
-    # Siblings are named by path: a stranger's distribution of the same name on an index is never taken.
-    needed = [str(wheels[one.key]) for one in siblings(package)]
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile"]
-    run([*pip, "--constraint", str(ROOT / "constraints.txt"), *needed], folder)
-    shown = run([str(python), "-I", "-c", _INSIDE, package.source.name, _NEEDS_EXTRA.get(package.key, "")], folder)
-    report = json.loads(shown.splitlines()[-1])
+    run([sys.executable, "-m", "venv", "--without-pip", str(environment)], wheelhouse)
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
+    exactly = f"{package.name}=={package.project['version']}"
+    run([*uv, "--no-index", "--find-links", str(wheelhouse), exactly], wheelhouse)
+    inside = [str(python), "-I", "-c", _INSIDE, package.source.name, _NEEDS_EXTRA.get(package.key, "")]
+    report = json.loads(run(inside, wheelhouse).splitlines()[-1])
     extra = {normal(name) for name in report["distributions"]} - allowed_distributions(package)
     problems = [f"installs {name}, which is not on its list" for name in sorted(extra)]
     for script in package.project.get("scripts", {}):
-        run([str(environment / "bin" / str(script)), "--help"], folder)
+        run([str(environment / "bin" / str(script)), "--help"], wheelhouse)
     return Finding(package.key, int(report["modules"]), time.monotonic() - started, problems)
 
 
@@ -142,9 +149,9 @@ def main(chosen: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="cloche-standalone-") as name, ThreadPoolExecutor(2) as pool:
         folder = Path(name)
         built = {package.key: pool.submit(build, package, folder) for package in packages()}
-        wheels = {key: future.result() for key, future in built.items()}
+        download({key: future.result() for key, future in built.items()}, folder)
         wanted = [package for package in packages() if not chosen or package.key in chosen]
-        checks = [pool.submit(check, package, wheels, folder) for package in wanted]
+        checks = [pool.submit(check, package, folder) for package in wanted]
         findings = [future.result() for future in checks]
     for finding in findings:
         verdict = "; ".join(finding.problems) or "alone, as allowed"
