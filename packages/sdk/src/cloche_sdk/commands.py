@@ -9,19 +9,12 @@ from typing import Any
 
 from pydantic import MISSING
 
-from cloche_contract.agent import (
-    HEADER_KILL_ON_DISCONNECT,
-    HEADER_TIMEOUT_MS,
-    PROCESS_START,
-    ProcessListRequest,
-    ProcessSelector,
-    SendSignalRequest,
-)
-from cloche_contract.client import AgentClient
+from cloche_contract import agent
+from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_TIMEOUT_MS, PROCESS_START
 from cloche_contract.errors import CommandTimeout as CatalogueCommandTimeout
 from cloche_contract.errors import ProcessNotFound, ProviderFailed, SandboxExpired, SandboxLost
 
-from .data_plane import AgentChannel, answered
+from .data_plane import AgentChannel, agent_client, answered
 from .link import SandboxLink
 from .output import OutputCapture, TextDecoder
 from .results import CommandResult, ProcessInfo
@@ -115,7 +108,6 @@ class AsyncCommands:
 
     def __init__(self, link: SandboxLink) -> None:
         self._channel = AgentChannel(link)
-        self._client = AgentClient(self._channel)
 
     async def run(
         self,
@@ -207,7 +199,7 @@ class AsyncCommands:
 
     async def list(self) -> tuple[ProcessInfo, ...]:
         """What the agent started and still runs."""
-        answer = await answered(self._client.process_list(ProcessListRequest()))
+        answer = await answered(agent_client(self._channel).process_list(agent.ProcessListRequest()))
         found = [] if answer.processes is MISSING else answer.processes
         return tuple(
             ProcessInfo(
@@ -221,9 +213,9 @@ class AsyncCommands:
 
     async def kill(self, pid: int) -> bool:
         """Kill a process and everything that it started; False when there is no such process."""
-        request = SendSignalRequest(process=ProcessSelector(pid=pid), signal="SIGNAL_SIGKILL")
+        request = agent.SendSignalRequest(process=agent.ProcessSelector(pid=pid), signal="SIGNAL_SIGKILL")
         try:
-            await answered(self._client.process_send_signal(request))
+            await answered(agent_client(self._channel).process_send_signal(request))
         except ProcessNotFound:
             return False
         return True

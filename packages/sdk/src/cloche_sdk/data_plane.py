@@ -31,9 +31,11 @@ from .link import SandboxLink
 from .silence import AgentRefusal, AgentUnreachable
 
 if TYPE_CHECKING:
+    from cloche_contract.client import AgentClient
+
     from ._http import Reply
 
-__all__ = ["AgentChannel", "answered"]
+__all__ = ["AgentChannel", "agent_client", "answered"]
 
 _T = TypeVar("_T")
 
@@ -100,6 +102,13 @@ class AgentChannel:
             raise await self._link.explain(silence) from silence
         except connect.FramingError as error:
             raise ProviderFailed from error
+
+
+def agent_client(channel: AgentChannel) -> AgentClient:
+    """The generated client over a channel. Its models are imported at the first call that needs them."""
+    from cloche_contract.client import AgentClient
+
+    return AgentClient(channel)
 
 
 async def answered(call: Awaitable[_T]) -> _T:

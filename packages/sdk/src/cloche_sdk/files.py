@@ -9,20 +9,11 @@ from urllib.parse import quote
 
 from pydantic import MISSING
 
-from cloche_contract.agent import (
-    ROUTE_READ_FILE,
-    ROUTE_WRITE_FILE,
-    Entry,
-    ListDirRequest,
-    MakeDirRequest,
-    MoveRequest,
-    RemoveRequest,
-    StatRequest,
-)
-from cloche_contract.client import AgentClient
+from cloche_contract import agent
+from cloche_contract.agent import ROUTE_READ_FILE, ROUTE_WRITE_FILE
 from cloche_contract.errors import FileExists, FileNotFound, FileTooLarge, InvalidArgument, NotText, ProviderFailed
 
-from .data_plane import AgentChannel, answered
+from .data_plane import AgentChannel, agent_client, answered
 from .link import SandboxLink
 from .requests import build
 from .results import FileEntry, FileListing, WriteResult
@@ -47,7 +38,6 @@ class AsyncFiles:
 
     def __init__(self, link: SandboxLink) -> None:
         self._channel = AgentChannel(link)
-        self._client = AgentClient(self._channel)
 
     async def read(self, path: str, *, encoding: str = "utf-8", max_bytes: int = READ_LIMIT_BYTES) -> str:
         """Read a file as text.
@@ -107,8 +97,8 @@ class AsyncFiles:
         Raises:
             FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be listed.
         """
-        request = build(ListDirRequest, path=path, depth=1, limit=limit)
-        answer = await answered(self._client.filesystem_list_dir(request))
+        request = build(agent.ListDirRequest, path=path, depth=1, limit=limit)
+        answer = await answered(agent_client(self._channel).filesystem_list_dir(request))
         found = [] if answer.entries is MISSING else answer.entries
         entries = sorted(map(_entry, found), key=lambda entry: entry.name)
         total = 0 if answer.total is MISSING else answer.total
@@ -120,8 +110,8 @@ class AsyncFiles:
         Raises:
             FileNotFound, FilePermissionDenied: it cannot be told.
         """
-        request = build(StatRequest, path=path)
-        return _entry((await answered(self._client.filesystem_stat(request))).entry)
+        request = build(agent.StatRequest, path=path)
+        return _entry((await answered(agent_client(self._channel).filesystem_stat(request))).entry)
 
     async def exists(self, path: str) -> bool:
         """Whether there is anything at that path."""
@@ -134,14 +124,14 @@ class AsyncFiles:
     async def make_dir(self, path: str) -> bool:
         """Make a directory and its parents; False when it is there already."""
         try:
-            await answered(self._client.filesystem_make_dir(build(MakeDirRequest, path=path)))
+            await answered(agent_client(self._channel).filesystem_make_dir(build(agent.MakeDirRequest, path=path)))
         except FileExists:
             return False
         return True
 
     async def remove(self, path: str) -> None:
         """Remove a file, or a directory with all it holds; that there is none is no error."""
-        await answered(self._client.filesystem_remove(build(RemoveRequest, path=path)))
+        await answered(agent_client(self._channel).filesystem_remove(build(agent.RemoveRequest, path=path)))
 
     async def rename(self, source: str, destination: str) -> FileEntry:
         """Move a file or directory.
@@ -149,8 +139,8 @@ class AsyncFiles:
         Raises:
             FileNotFound: there is no source.
         """
-        request = build(MoveRequest, source=source, destination=destination)
-        return _entry((await answered(self._client.filesystem_move(request))).entry)
+        request = build(agent.MoveRequest, source=source, destination=destination)
+        return _entry((await answered(agent_client(self._channel).filesystem_move(request))).entry)
 
 
 def _encoded(text: str) -> bytes:
@@ -179,7 +169,7 @@ def _first(body: bytes | None) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", items[0])
 
 
-def _entry(found: Entry) -> FileEntry:
+def _entry(found: agent.Entry) -> FileEntry:
     is_link = found.isSymlink is True
     return FileEntry(
         name=found.name,

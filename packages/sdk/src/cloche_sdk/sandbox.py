@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 import anyio
-from anyio.from_thread import start_blocking_portal
 
 from cloche_contract.lifecycle import SandboxMetadata, SandboxRecord, SandboxStatus, disclose
 from cloche_contract.provider import (
@@ -420,6 +419,8 @@ class _Overrides(NamedTuple):
 
 
 def _run_sync(call: Callable[..., Awaitable[_T]], overrides: _Overrides, *args: object) -> _T:
+    from anyio.from_thread import start_blocking_portal  # only these calls need it
+
     # A portal of its own: this also works in a thread whose event loop is running.
     with start_blocking_portal() as portal:
         return portal.call(partial(call, *args, **overrides._asdict()))

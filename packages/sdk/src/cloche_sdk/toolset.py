@@ -1,5 +1,6 @@
 """The sandbox tools, over a session. One handler per tool; the contract has checked the arguments.
 
+The models of a tool are imported when it is first called: building all of them takes longer than a first call.
 Entry point `cloche.toolsets`, name `sandbox`.
 """
 
@@ -10,43 +11,45 @@ import binascii
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import MISSING
 
-from cloche_contract.common import FileEntry
+from cloche_contract import common, provider
+from cloche_contract import sandbox as results
 from cloche_contract.errors import FileTooLarge, InvalidArgument, NotText
 from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
-from cloche_contract.provider import CreateRequest
-from cloche_contract.sandbox import (
-    CreateSandboxInput,
-    CreateSandboxOutput,
-    GetSandboxInput,
-    GetSandboxOutput,
-    KillSandboxInput,
-    KillSandboxOutput,
-    ListFilesInput,
-    ListFilesOutput,
-    ListSandboxesInput,
-    ListSandboxesOutput,
-    ReadFileInput,
-    ReadFileOutput,
-    RunCodeInput,
-    RunCodeOutput,
-    RunCommandInput,
-    RunCommandOutput,
-    SandboxTools,
-    SetSandboxTimeoutInput,
-    SetSandboxTimeoutOutput,
-    WriteFileInput,
-    WriteFileOutput,
-)
 
 from .code import execute_code
 from .config import load_settings
 from .providers import Doors
 from .session import SandboxSession
 from .shown import shown_command, shown_execution
+
+if TYPE_CHECKING:
+    from cloche_contract.sandbox import (
+        CreateSandboxInput,
+        CreateSandboxOutput,
+        GetSandboxInput,
+        GetSandboxOutput,
+        KillSandboxInput,
+        KillSandboxOutput,
+        ListFilesInput,
+        ListFilesOutput,
+        ListSandboxesInput,
+        ListSandboxesOutput,
+        ReadFileInput,
+        ReadFileOutput,
+        RunCodeInput,
+        RunCodeOutput,
+        RunCommandInput,
+        RunCommandOutput,
+        SandboxTools,
+        SetSandboxTimeoutInput,
+        SetSandboxTimeoutOutput,
+        WriteFileInput,
+        WriteFileOutput,
+    )
 
 __all__ = ["SandboxToolSet", "open_toolset"]
 
@@ -96,8 +99,8 @@ class SandboxToolSet:
         """Make a sandbox; it becomes the default."""
         wanted = request.model_dump(exclude={"provider"})
         wanted.setdefault("template", self._session.template)
-        sandbox = await self._session.create(CreateRequest.model_validate(wanted), _given(request.provider))
-        return CreateSandboxOutput(
+        sandbox = await self._session.create(provider.CreateRequest.model_validate(wanted), _given(request.provider))
+        return results.CreateSandboxOutput(
             sandbox_id=self._session.name(sandbox.link.reference), status=sandbox.info.status, url=sandbox.url
         )
 
@@ -110,53 +113,53 @@ class SandboxToolSet:
             provider=_given(request.provider),
             region=_given(request.region),
         )
-        return ListSandboxesOutput(sandboxes=list(page), limit=request.limit, offset=request.offset)
+        return results.ListSandboxesOutput(sandboxes=list(page), limit=request.limit, offset=request.offset)
 
     async def get_sandbox(self, request: GetSandboxInput, call: ToolCall) -> GetSandboxOutput:
         """Current metadata."""
         info = await self._session.get(_given(request.sandbox_id))
-        return GetSandboxOutput.model_validate(info.model_dump())
+        return results.GetSandboxOutput.model_validate(info.model_dump())
 
     async def set_sandbox_timeout(self, request: SetSandboxTimeoutInput, call: ToolCall) -> SetSandboxTimeoutOutput:
         """Set a lifetime from now."""
         name = await self._session.set_timeout(_given(request.sandbox_id), request.timeout)
-        return SetSandboxTimeoutOutput(success=True, sandbox_id=name, timeout=request.timeout)
+        return results.SetSandboxTimeoutOutput(success=True, sandbox_id=name, timeout=request.timeout)
 
     async def kill_sandbox(self, request: KillSandboxInput, call: ToolCall) -> KillSandboxOutput:
         """Destroy a sandbox."""
-        return KillSandboxOutput(success=True, sandbox_id=await self._session.kill(_given(request.sandbox_id)))
+        return results.KillSandboxOutput(success=True, sandbox_id=await self._session.kill(_given(request.sandbox_id)))
 
     async def run_code(self, request: RunCodeInput, call: ToolCall) -> RunCodeOutput:
         """Run code."""
         async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
             execution = await execute_code(sandbox.link, request.code, request.language, timeout=request.timeout)
-        return RunCodeOutput(**shown_execution(execution, call))
+        return results.RunCodeOutput(**shown_execution(execution, call))
 
     async def run_command(self, request: RunCommandInput, call: ToolCall) -> RunCommandOutput:
         """Run a shell command."""
         async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
             result = await sandbox.commands.execute(request.command, cwd=_given(request.cwd), timeout=request.timeout)
-        return RunCommandOutput(**shown_command(result))
+        return results.RunCommandOutput(**shown_command(result))
 
     async def read_file(self, request: ReadFileInput, call: ToolCall) -> ReadFileOutput:
         """Read a file as text, or as Base64."""
         async with self._session.use(_given(request.sandbox_id)) as sandbox:
             data = await sandbox.files.read_bytes(request.path, max_bytes=CONTENT_LIMIT_BYTES)
-        return ReadFileOutput(content=_text(data, request.encoding), encoding=request.encoding, size=len(data))
+        return results.ReadFileOutput(content=_text(data, request.encoding), encoding=request.encoding, size=len(data))
 
     async def write_file(self, request: WriteFileInput, call: ToolCall) -> WriteFileOutput:
         """Create or replace a file."""
         data = _bytes(request.content, request.encoding)
         async with self._session.use(_given(request.sandbox_id)) as sandbox:
             written = await sandbox.files.write(request.path, data, mode=_given(request.mode))
-        return WriteFileOutput(success=True, bytes_written=written.size)
+        return results.WriteFileOutput(success=True, bytes_written=written.size)
 
     async def list_files(self, request: ListFilesInput, call: ToolCall) -> ListFilesOutput:
         """The entries of a directory."""
         async with self._session.use(_given(request.sandbox_id)) as sandbox:
             listing = await sandbox.files.list(request.path, limit=ENTRIES_LIMIT)
-        files = [FileEntry(name=e.name, path=e.path, type=e.type, size=e.size) for e in listing.entries]
-        return ListFilesOutput(files=files, total=listing.total, truncated=listing.truncated)
+        files = [common.FileEntry(name=e.name, path=e.path, type=e.type, size=e.size) for e in listing.entries]
+        return results.ListFilesOutput(files=files, total=listing.total, truncated=listing.truncated)
 
 
 def _given(value: _T | MISSING) -> _T | None:
