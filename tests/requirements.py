@@ -41,6 +41,7 @@ FAULTS: Mapping[str, Requirement] = {
     "T20": Requirement("One timeout fails one command and nothing else.", "OpenMinis#358"),
     "T32": Requirement("A command reaches one shell as it was written.", "OpenSandbox#127"),
     "T34": Requirement("A background server outlives the call that started it.", "claude-code#35986"),
+    "T36": Requirement("A fork bomb stops at the process limit.", "NemoClaw#809"),
     "O1": Requirement("Output that is not UTF-8 is replaced and flagged.", "inspect_k8s_sandbox#206"),
     "O4": Requirement("Blank lines arrive as they were written.", "OpenSandbox PR#902"),
     "O6": Requirement("A burst before the exit is read to its end, or counted.", "codex#45540"),
