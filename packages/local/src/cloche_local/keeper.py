@@ -68,6 +68,13 @@ def run(spec: SandboxSpec, seat: Seat) -> int:
     return keeper.serve()
 
 
+def _refuse(gate: socket.socket, step: str, number: int) -> None:
+    """Tell the keeper which step failed."""
+    gate.send(json.dumps([step, number]).encode())
+    # Take its word out of the socket: one that is closed with something unread loses what it sent.
+    gate.recv(8)
+
+
 def _answer(reply: socket.socket, message: dict[str, object]) -> bool:
     try:
         reply.send(json.dumps(message).encode())
@@ -198,9 +205,9 @@ class Keeper:
             gate.close()
             self._seat.agent.run_init(link, self.spec)
         except SetupFailed as failure:
-            gate.send(json.dumps([failure.step, failure.errno]).encode())
+            _refuse(gate, failure.step, failure.errno)
         except OSError as error:
-            gate.send(json.dumps(["confine", error.errno or 0]).encode())
+            _refuse(gate, "confine", error.errno or 0)
         finally:
             # Never back into the keeper's code, whatever happened.
             os._exit(1)

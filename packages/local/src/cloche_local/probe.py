@@ -163,6 +163,7 @@ _STEP_CAUSES: dict[str, BackendCause] = {
     "no_new_privileges": "no_new_privileges_unavailable",
     "seccomp": "seccomp_unavailable",
     "nested_namespaces": "namespaces_blocked",
+    "init": "zygote_failed",
 }
 _NAMESPACE_STEPS = ("namespaces", "id_range")
 _REFUSALS = (errno.EPERM, errno.EACCES)

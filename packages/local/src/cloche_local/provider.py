@@ -214,7 +214,7 @@ class LocalProvider:
     ) -> SandboxRecord:
         spec = self._spec(request, template, wanted, mark)
         try:
-            await launcher.create(spec, prefer_warm=template.name == templates.CODE_INTERPRETER)
+            await self._launch(launcher, spec)
         except CreateRefused as refused:
             if refused.step == "cgroup":
                 raise UnsupportedLimit(limit="memory" if wanted.memory_mb is not None else "cpu") from refused
@@ -225,6 +225,14 @@ class LocalProvider:
         if record is None:
             raise ProviderFailed
         return self._describe(record, with_agent=True)
+
+    async def _launch(self, launcher: Launcher, spec: SandboxSpec) -> None:
+        try:
+            await launcher.create(spec, prefer_warm=spec.template == templates.CODE_INTERPRETER)
+        except BaseException:
+            # Refused or cancelled: its keeper has ended or is about to, and nobody knows the id.
+            remove_left(spec.folder, f"{spec.runtime_folder}/{spec.socket_name}")
+            raise
 
     def _spec(self, request: CreateRequest, template: templates.Template, wanted: Limits, mark: str) -> SandboxSpec:
         sandbox_id = self._options.ids.new_id()

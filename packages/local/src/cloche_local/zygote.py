@@ -35,6 +35,10 @@ _WARM_IMPORTS = ("numpy", "pandas", "matplotlib", "matplotlib.pyplot")
 _WARM_AFTER_MS = 60
 _CLEANUP_MS = 20
 _MAX_MESSAGE = 65536
+_OUR_FOLDERS = tuple(
+    os.path.dirname(os.path.dirname(os.path.abspath(module.__file__ or "")))
+    for module in (keeper, cloche_agentd.config)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class Zygote:
         """Answer until the control socket closes."""
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        _prepare_interpreter(self._hello.import_paths)
+        _prepare_interpreter()
         self._prepare_range()
         gc.collect()
         gc.freeze()
@@ -321,7 +325,7 @@ def _read_exactly(reply: socket.socket, count: int) -> bytes:
     return bytes(parts)
 
 
-def _prepare_interpreter(import_paths: tuple[str, ...]) -> None:
+def _prepare_interpreter() -> None:
     """Import what a sandbox needs, then make this Python look like one that was started inside; contexts are its forks.
 
     Nothing of ours is imported after the root is switched.
@@ -330,14 +334,10 @@ def _prepare_interpreter(import_paths: tuple[str, ...]) -> None:
         __import__(name)
     sys_.load()
     cloche_agentd.preload()
-    # Our own code is not there inside: it is all imported by now.
-    sys.path[:] = [path for path in sys.path if _is_library(path)] + list(import_paths)
+    # Our own code is not there inside: it is all imported by now. What a template shows besides, contexts add.
+    sys.path[:] = [path for path in sys.path if path not in _OUR_FOLDERS]
     sys.argv[:] = [""]
     sys.path_importer_cache.clear()
-
-
-def _is_library(path: str) -> bool:
-    return path.startswith(sys.base_prefix)
 
 
 def _import_libraries(import_paths: tuple[str, ...]) -> None:
