@@ -7,14 +7,15 @@ it made. Later ones are swallowed while that happens: clean-up is bounded.
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import anyio
 
 from cloche_sdk import load_settings
 
-_ENDING = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
+# Loops of Windows take no signals: there KeyboardInterrupt is what ends a command.
+_ENDING = [] if sys.platform == "win32" else [signal.SIGHUP, signal.SIGINT, signal.SIGTERM]
 
 
 def run_async(command: Callable[[], Awaitable[int]]) -> int:
@@ -40,7 +41,6 @@ async def _supervise(command: Callable[[], Awaitable[int]]) -> int:
                 scope.cancel()
 
         for number in _ENDING:
-            with suppress(NotImplementedError):  # where loops take no signals, KeyboardInterrupt is left
-                loop.add_signal_handler(number, cancel, number)
+            loop.add_signal_handler(number, cancel, number)
         status = await command()
     return status
