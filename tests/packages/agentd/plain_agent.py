@@ -106,7 +106,7 @@ class Ran:
     def failure(self) -> str:
         """The catalogue code of the stream's error."""
         assert self.error is not None
-        return self.error["details"][0]["value"]["code"]
+        return self.error["cloche"]["code"]
 
 
 class Client:

@@ -292,7 +292,7 @@ def test_unknown_process_is_not_found(client: Client) -> None:
     """agent-protocol 2.2: not_found makes kill() return False."""
     reply = client.rpc("/process.Process/SendSignal", {"process": {"pid": 999999}, "signal": "SIGNAL_SIGKILL"})
     assert (reply.status, reply.value["code"]) == (404, "not_found")
-    assert reply.value["details"][0]["value"]["code"] == "process_not_found"
+    assert reply.value["cloche"]["code"] == "process_not_found"
 
 
 def test_connect_follows_from_now_and_tells_a_past_end(client: Client, agent: PlainAgent) -> None:

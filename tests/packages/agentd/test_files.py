@@ -20,9 +20,8 @@ from tests.packages.agentd.plain_agent import TOKEN, Client, PlainAgent, Reply, 
 
 
 def _code(reply: Reply) -> str:
-    """Return the catalogue code of a refusal, in either form."""
-    value = reply.value
-    return value["cloche"]["code"] if "cloche" in value else value["details"][0]["value"]["code"]
+    """Return the catalogue code of a refusal."""
+    return reply.value["cloche"]["code"]
 
 
 def _multipart(*parts: tuple[str, str, bytes]) -> tuple[bytes, str]:

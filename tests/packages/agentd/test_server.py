@@ -118,7 +118,7 @@ def test_unknown_user_is_unauthenticated(client: Client) -> None:
     basic = "Basic " + base64.b64encode(b"nobody:").decode()
     reply = client.rpc("/process.Process/List", {}, authorization=basic)
     assert (reply.status, reply.value["code"]) == (401, "unauthenticated")
-    assert reply.value["details"][0]["value"]["code"] == "unsupported_user"
+    assert reply.value["cloche"]["code"] == "unsupported_user"
     assert client.rpc("/process.Process/List", {}, authorization="Basic dXNlcjo=").status == 200
     assert client.rpc("/process.Process/List", {}, authorization="Bearer x").status == 401
     assert client.call("GET", "/files?path=x&username=nobody").status == 401

@@ -42,9 +42,12 @@ class AgentError(Exception):
         self.details = details
 
     def connect_value(self) -> dict[str, object]:
-        """Return the error object of a Connect answer."""
-        value: dict[str, object] = {"code": self.cloche, **self.details}
-        return {"code": self.code, "message": self.message, "details": [{"type": "cloche.Error", "value": value}]}
+        """Return the error object of a Connect answer.
+
+        Our code stands beside Connect's fields and not in its `details`: those are packed Protobuf messages, which
+        Connect clients decode.
+        """
+        return {"code": self.code, "message": self.message, "cloche": {"code": self.cloche, **self.details}}
 
     def connect_body(self) -> bytes:
         """Return the body of a unary Connect error."""
