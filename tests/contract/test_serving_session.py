@@ -1,10 +1,12 @@
 """A session that is opened by need: once, again after a failure, and closed for certain."""
 
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from cloche_contract.errors import ConfigurationInvalid
@@ -99,6 +101,24 @@ async def test_a_failed_opening_in_the_background_harms_nobody() -> None:
         session.want()
         await anyio.wait_all_tasks_blocked()
         await session.get()
+
+
+async def test_only_a_session_opened_ahead_of_the_first_call_loads_what_later_calls_need() -> None:
+    """The first call must not wait for the models of the other tools."""
+    for ahead in (True, False):
+        warmed = threading.Event()
+        opener = Opener()
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as owner:
+                session = LazySession(opener, warmed.set)
+                owner.start_soon(session.run)
+                if ahead:
+                    session.want()
+                    await anyio.to_thread.run_sync(warmed.wait)
+                else:
+                    await session.get()
+                session.begin_close()
+        assert warmed.is_set() is ahead
 
 
 async def test_closing_stops_an_opening_that_hangs() -> None:

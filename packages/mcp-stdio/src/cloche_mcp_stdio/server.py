@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import anyio
 
 from cloche_contract.kernel.toolset import ToolSetOptions
-from cloche_contract.serving import LazySession, ToolServer, installed_session
+from cloche_contract.serving import ToolServer, installed_session
 from cloche_mcp_stdio.connection import serve_connection
 from cloche_mcp_stdio.log import log_to_stderr
 from cloche_mcp_stdio.wire import Wire
@@ -30,7 +30,7 @@ def run(wire: Wire, set_name: str, *, template: str | None, provider: str | None
 
 
 async def _serve(wire: Wire, set_name: str, options: ToolSetOptions) -> None:
-    tools = ToolServer(set_name, LazySession(installed_session(set_name, options)))
+    tools = ToolServer(set_name, installed_session(set_name, options))
     settled = False
 
     def on_answer() -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -16,14 +17,13 @@ from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
 logger = logging.getLogger(__name__)
 
 
-def installed_session(set_name: str, options: ToolSetOptions) -> Callable[[], AbstractAsyncContextManager[ToolSession]]:
-    """Return the function that opens a session of an installed tool set; calling it imports the tool set."""
+def installed_session(set_name: str, options: ToolSetOptions) -> "LazySession":
+    """Return the session of an installed tool set; opening it imports the tool set."""
 
     def open_session() -> AbstractAsyncContextManager[ToolSession]:
-        warm(set_name)
         return plugins.load(plugins.TOOLSETS, set_name)(options)
 
-    return open_session
+    return LazySession(open_session, partial(warm, set_name))
 
 
 class LazySession:
@@ -34,9 +34,20 @@ class LazySession:
     whichever calls come and are cancelled meanwhile.
     """
 
-    def __init__(self, open_session: Callable[[], AbstractAsyncContextManager[ToolSession]]) -> None:
-        """Take the function that opens a session; it runs in a worker thread and may import."""
+    def __init__(
+        self,
+        open_session: Callable[[], AbstractAsyncContextManager[ToolSession]],
+        warm: Callable[[], None] | None = None,
+    ) -> None:
+        """Take two functions that run in a worker thread and may import.
+
+        Args:
+            open_session: opens a session.
+            warm: loads what later calls need; runs only when the session is opened ahead of the first call.
+        """
         self._open_session = open_session
+        self._warm = warm
+        self._ahead = False
         self._attempt = _Attempt()
         self._wanted = anyio.Event()
         self._closing = anyio.Event()
@@ -44,7 +55,8 @@ class LazySession:
         self.handlers = _LazyHandlers(self.get)
 
     def want(self) -> None:
-        """Open the session soon, without waiting for it."""
+        """Open the session soon, without waiting for it, and load what calls need."""
+        self._ahead = True
         self._wanted.set()
 
     async def get(self) -> ToolSession:
@@ -84,6 +96,8 @@ class LazySession:
             self._opening = None
             attempt.session = session
             attempt.settled.set()
+            if self._ahead and self._warm is not None:
+                await anyio.to_thread.run_sync(self._warm)
             await self._closing.wait()
 
 
