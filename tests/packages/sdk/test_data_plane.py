@@ -182,6 +182,22 @@ async def test_an_agent_that_stays_silent_is_given_up(tmp_path: Path) -> None:
         assert anyio.current_time() - started >= 2
 
 
+async def test_an_agent_that_lets_a_command_run_on_is_given_up_however_busy_it_is(tmp_path: Path) -> None:
+    """T22: keepalives are no reason to wait for ever."""
+
+    async def answer(stream: Peer, request: Request) -> None:
+        await begin_stream(stream)
+        await send_event(stream, {"start": {"pid": 7}})
+        while True:
+            await send_event(stream, {"keepalive": {}})
+            await anyio.sleep(0.1)
+
+    async with stub(tmp_path, answer, http_timeout="1") as found, SandboxSession(found.doors) as session:
+        sandbox = await session.create()
+        with anyio.fail_after(10), pytest.raises(ProviderTimeout):
+            await sandbox.commands.run("x", timeout=1)
+
+
 async def test_t8_the_timeout_of_the_agent_keeps_the_output_so_far(tmp_path: Path) -> None:
     """T8, T10: typed, with the partial output."""
 

@@ -127,10 +127,12 @@ async def execute_code(
         message["env_vars"] = dict(envs)
     # Leaving the block below cuts the stream; the agent then interrupts the code, and kills it 2 s later.
     headers = {HEADER_SANDBOX_PORT: INTERPRETER_PORT, HEADER_KILL_ON_DISCONNECT: "1"}
+    channel = AgentChannel(link)
     try:
-        async with aclosing(AgentChannel(link).stream(INTERPRETER_EXECUTE, message, headers=headers)) as lines:
-            async for line in lines:
-                reader.take(line)
+        with channel.overdue_after(timeout):
+            async with aclosing(channel.stream(INTERPRETER_EXECUTE, message, headers=headers)) as lines:
+                async for line in lines:
+                    reader.take(line)
     except CommandTimeout:
         return reader.result("timeout")
     except (SandboxLost, SandboxExpired):

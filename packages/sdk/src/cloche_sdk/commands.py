@@ -157,9 +157,10 @@ class AsyncCommands:
         # Leaving this block cuts the stream, and the agent then kills the whole tree.
         headers[HEADER_KILL_ON_DISCONNECT] = "1"
         try:
-            async with aclosing(self._channel.stream(PROCESS_START, message, headers=headers)) as messages:
-                async for found in messages:
-                    reader.take(found)
+            with self._channel.overdue_after(timeout):
+                async with aclosing(self._channel.stream(PROCESS_START, message, headers=headers)) as messages:
+                    async for found in messages:
+                        reader.take(found)
         except CatalogueCommandTimeout:
             return reader.result("timeout")
         except (SandboxLost, SandboxExpired):

@@ -9,10 +9,11 @@ Source: decision D24; agent-protocol, parts 2 and 3.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import anyio
 from pydantic import ValidationError
 
 from cloche_contract.agent import HEADER_TIMEOUT_MS, INTERPRETER_EXECUTE
@@ -22,6 +23,7 @@ from cloche_contract.errors import (
     CommandTimeout,
     FileTooLarge,
     ProviderFailed,
+    ProviderTimeout,
     ProviderUnavailable,
     from_code,
 )
@@ -78,6 +80,18 @@ class AgentChannel:
                     yield found
             if not (ended if isinstance(decoder, ndjson.LineDecoder) else decoder.finished):
                 raise AgentUnreachable
+
+    @contextmanager
+    def overdue_after(self, timeout_s: float) -> Generator[None]:
+        """Give up on an agent that lets work run on far beyond its timeout, however busy its stream is.
+
+        Raises:
+            ProviderTimeout: the agent did not end it.
+        """
+        with anyio.move_on_after(timeout_s + self._link.patience_s) as scope:
+            yield
+        if scope.cancelled_caught:
+            raise ProviderTimeout
 
     @asynccontextmanager
     async def send(

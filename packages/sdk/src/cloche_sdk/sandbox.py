@@ -5,6 +5,7 @@ The synchronous `Sandbox` is generated from this module; keep public signatures 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import anyio
 
+from cloche_contract.errors import ClocheError
 from cloche_contract.lifecycle import SandboxMetadata, SandboxRecord, SandboxStatus, disclose
 from cloche_contract.provider import (
     ConnectRequest,
@@ -32,6 +34,8 @@ from .requests import build
 from .results import Execution
 
 __all__ = ["AsyncSandbox"]
+
+logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -406,6 +410,11 @@ class AsyncSandbox:
             if self._made_here:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_BOUND_S):
                     await self._link.kill_quietly()
+        except ClocheError as error:
+            if exc is None:
+                raise
+            # What the block raised matters more; the sandbox ends with its lifetime.
+            logger.warning("kill failed", extra={"error": error.code})
         finally:
             await self.close()
 
