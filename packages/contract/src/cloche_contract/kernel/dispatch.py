@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from cloche_contract.kernel.failure import ClocheError, envelope
-from cloche_contract.kernel.registry import UnknownTool, models, published_set
+from cloche_contract.kernel.registry import UnknownTool, published_set
 from cloche_contract.kernel.toolset import ToolCall, ToolSession
 from cloche_contract.kernel.validate import check_output, parse, validate_arguments
 
@@ -62,6 +62,6 @@ async def _answer(
     request = parse(toolset, tool, arguments)
     handler = getattr(session.handlers, tool)
     result = cast("BaseModel", await handler(request, call))
-    structured = result.model_dump(mode="json") if isinstance(result, models(toolset, tool)[1]) else {}
+    structured = result.model_dump(mode="json")
     check_output(toolset, tool, structured)
     return structured
