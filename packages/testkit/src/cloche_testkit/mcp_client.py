@@ -11,7 +11,7 @@ import anyio
 from mcp import Client
 
 from cloche_contract.kernel.toolset import ToolSetOptions
-from cloche_contract.serving import LazySession, ToolServer, installed_session
+from cloche_contract.serving import ToolServer, installed_session
 
 Era = Literal["handshake", "modern"]
 _MODE: Final = {"handshake": "legacy", "modern": "auto"}
@@ -27,7 +27,7 @@ async def connected_client(
         options: what the session is opened with; give `provider="scripted"` with a plane installed.
         era: `handshake` says initialize first, `modern` is 2026-07-28.
     """
-    session = LazySession(installed_session(set_name, options or ToolSetOptions()))
+    session = installed_session(set_name, options or ToolSetOptions())
     server = ToolServer(set_name, session)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(session.run)

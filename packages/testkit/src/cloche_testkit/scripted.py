@@ -172,6 +172,7 @@ class ScriptedProvider:
         await self._plane.script.arrive("close", {})
 
     async def _arrive(self, operation: Operation, request: BaseModel) -> None:
+        await anyio.lowlevel.checkpoint()  # as over a network: a call that is cancelled now never arrives
         await self._plane.script.arrive(operation, request.model_dump(mode="json"))
 
     def _visible(self, sandbox_id: str) -> Held:
