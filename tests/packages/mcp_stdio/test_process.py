@@ -172,6 +172,21 @@ async def test_a_server_without_stdout_says_so_and_fails(journal: Journal) -> No
     assert b"stdout is closed" in done.stderr
 
 
+async def test_a_person_at_a_terminal_learns_what_it_waits_for(journal: Journal) -> None:
+    controller, terminal = os.openpty()
+    environ = clean_environ(JOURNAL=str(journal.path))
+    with anyio.fail_after(30):
+        async with await anyio.open_process(SERVER, stdin=terminal, env=environ) as process:
+            os.close(terminal)
+            assert process.stderr is not None
+            said = b""
+            while b"Ctrl-D" not in said:
+                said += await process.stderr.receive()
+            os.write(controller, b"\x04")
+            assert await process.wait() == 0
+    os.close(controller)
+
+
 async def test_nothing_is_opened_before_a_call_needs_it(open_server: OpenServer, journal: Journal) -> None:
     """Clients start a server twice to learn its era: that must cost nothing (mcp.md 3.2)."""
     async with open_server() as client:

@@ -33,9 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if set_name is None:
         sys.stderr.write("sandbox-mcp: give exactly one tool set with --set NAME\n\n" + USAGE)
         return 2
-    from cloche_mcp_stdio import serve
+    try:
+        from cloche_mcp_stdio import serve
 
-    return serve(set_name)
+        return serve(set_name)
+    except KeyboardInterrupt:  # before the event loop took the signal over: nothing was created yet
+        return 130
 
 
 def _set_name(words: Sequence[str]) -> str | None:

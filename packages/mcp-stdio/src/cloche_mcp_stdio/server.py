@@ -2,6 +2,8 @@
 
 import gc
 import logging
+import os
+import sys
 from collections.abc import Mapping
 
 import anyio
@@ -18,11 +20,11 @@ logger = logging.getLogger(__name__)
 def run(wire: Wire, set_name: str, *, template: str | None, provider: str | None, environ: Mapping[str, str]) -> int:
     """Serve one client; return the exit status of the process."""
     log_to_stderr(environ.get("ABX_LOG_LEVEL", ""))
+    if os.isatty(wire.read_fd):
+        sys.stderr.write("Serving MCP on stdin and stdout, for a client to start. End with Ctrl-D or Ctrl-C.\n")
     options = ToolSetOptions(template=template, provider=provider, environ=environ)
     try:
         anyio.run(_serve, wire, set_name, options)
-    except KeyboardInterrupt:  # before the event loop took the signal over: nothing was created yet
-        return 130
     except Exception:
         logger.exception("the server failed")
         return 1
