@@ -73,6 +73,17 @@ def test_a_limit_that_cannot_be_held_is_refused(abx: Abx, scripted: ScriptedPlan
     assert scripted.alive == []
 
 
+def test_ids_of_another_provider_are_told_as_the_next_command_takes_them(
+    abx: Abx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision D19: a plain id belongs to the default provider."""
+    monkeypatch.delenv("ABX_PROVIDER")
+    sandbox_id = abx(["sandbox", "create", "--provider", "scripted"]).out.strip()
+    listed = json.loads(abx(["--json", "sandbox", "list", "--provider", "scripted"]).out)["sandboxes"]
+    assert sandbox_id == listed[0]["sandbox_id"] == "scripted:sb0001"
+    assert abx(["sandbox", "kill", sandbox_id]).status == 0
+
+
 def test_list_shows_a_page_of_metadata(abx: Abx, scripted: ScriptedPlane) -> None:
     """Seed 000, 23 and 40."""
     for _ in range(3):

@@ -11,4 +11,5 @@ from typing import Final
 OK: Final = 0
 OTHER: Final = 1
 USAGE: Final = 2  # with configuration
+NOT_FOUND: Final = 4
 TIMEOUT: Final = 5

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cloche_cli.exit_status import OTHER, USAGE
+from cloche_cli.exit_status import NOT_FOUND, OTHER, USAGE
 from cloche_cli.invocation import Invocation
 from cloche_cli.usage import explain
 
@@ -30,7 +30,7 @@ _FIXES: Final = {
 
 
 def report_usage(error: click.UsageError, invocation: Invocation) -> int:
-    """Tell about wrong words on the command line; status 2."""
+    """Tell about wrong words on the command line; status 2, or 4 for a file that is not there."""
     failure = explain(error)
     document = {
         "error": failure.cause,
@@ -40,7 +40,7 @@ def report_usage(error: click.UsageError, invocation: Invocation) -> int:
         "details": {"field": failure.field, "rule": failure.rule},
     }
     _tell(document, failure.cause, failure.fix, as_json=invocation.json or invocation.json_seen)
-    return USAGE
+    return NOT_FOUND if failure.rule == "not_found" else USAGE
 
 
 def report_known(error: Exception, invocation: Invocation) -> int | None:

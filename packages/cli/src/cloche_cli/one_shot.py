@@ -15,8 +15,9 @@ from cloche_cli.exit_status import TIMEOUT
 from cloche_cli.figures import is_image, save_figures
 from cloche_cli.invocation import Invocation, current, write_out
 from cloche_cli.running import run_async
+from cloche_cli.sandboxes import usable_id
 from cloche_contract.errors import InvalidArgument, NotFound
-from cloche_sdk import AsyncSandbox, CommandResult, CommandTimeout, Execution
+from cloche_sdk import AsyncSandbox, CommandResult, CommandTimeout, Doors, Execution
 
 _MARGIN_S: Final = 60  # a sandbox outlives its program by what making and killing may take
 _SHORTEST_KEPT_S: Final = 300
@@ -96,7 +97,7 @@ async def _run_program(request: RunRequest, invocation: Invocation) -> int:
     finally:
         await _leave(sandbox, keep=keep)
     saved = save_figures(result.results, request.figures)
-    kept = sandbox.sandbox_id if keep else None
+    kept = usable_id(Doors(), sandbox.provider, sandbox.sandbox_id) if keep else None
     if invocation.json:
         invocation.emit({**code_document(result), "figures": [str(path) for path in saved], "sandbox_id": kept})
     else:

@@ -69,6 +69,7 @@ def kill_sandboxes(sandbox_ids: Sequence[str]) -> int:
 
 
 async def _create(options: CreateOptions, invocation: Invocation) -> int:
+    doors = Doors()
     sandbox = await AsyncSandbox.create(
         options.template,
         timeout=options.timeout_s,
@@ -77,21 +78,26 @@ async def _create(options: CreateOptions, invocation: Invocation) -> int:
         cpu=options.cpu,
         memory=options.memory_mb,
         provider=options.provider,
+        doors=doors,
     )
     try:
+        name = usable_id(doors, sandbox.provider, sandbox.sandbox_id)
         if invocation.json:
-            invocation.emit({"sandbox_id": sandbox.sandbox_id, "status": sandbox.info.status, "url": sandbox.url})
+            invocation.emit({"sandbox_id": name, "status": sandbox.info.status, "url": sandbox.url})
         else:
-            invocation.write(sandbox.sandbox_id + "\n")
+            invocation.write(name + "\n")
     finally:
         await sandbox.close()
     return 0
 
 
 async def _list(options: ListOptions, invocation: Invocation) -> int:
+    doors = Doors()
     page = await AsyncSandbox.list(
-        options.status, options.limit, options.offset, region=options.region, provider=options.provider
+        options.status, options.limit, options.offset, region=options.region, provider=options.provider, doors=doors
     )
+    provider = options.provider or doors.default_provider
+    page = [entry.model_copy(update={"sandbox_id": usable_id(doors, provider, entry.sandbox_id)}) for entry in page]
     if invocation.json:
         entries = [entry.model_dump(mode="json") for entry in page]
         invocation.emit({"sandboxes": entries, "limit": options.limit, "offset": options.offset})
@@ -141,6 +147,11 @@ async def _kill(sandbox_ids: Sequence[str], invocation: Invocation) -> int:
     if failure is not None:
         raise failure
     return 0
+
+
+def usable_id(doors: Doors, provider: str, sandbox_id: str) -> str:
+    """The id as the next command takes it: with its provider, unless that is the default one."""
+    return sandbox_id if provider == doors.default_provider else f"{provider}:{sandbox_id}"
 
 
 @asynccontextmanager
