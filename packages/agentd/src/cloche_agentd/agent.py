@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import resource
+import signal
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Final
@@ -38,11 +39,17 @@ _INTERPRETER_PORT: Final = "49999"
 def run_keeper(
     config: AgentConfig, link_socket: socket.socket, listener_sockets: Sequence[socket.socket], hooks: KeeperHooks
 ) -> int:
-    """Serve the sandbox until it is killed (0) or its init is gone (1).
+    """Serve the sandbox until it is killed or SIGTERM comes (0), or its init is gone (1).
 
     Runs an asyncio loop in this thread, and starts neither threads nor processes.
     """
-    return asyncio.run(Agent(config, hooks).run(link_socket, listener_sockets))
+    agent = Agent(config, hooks)
+
+    async def serve() -> int:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, agent.end)
+        return await agent.run(link_socket, listener_sockets)
+
+    return asyncio.run(serve())
 
 
 def _raise_descriptor_limit() -> None:
@@ -65,12 +72,12 @@ class Agent:
         self._hooks = hooks
         self._token = config.access_token.encode()
         self._status = 1
+        self._ended = asyncio.Event()
 
     async def run(self, link_socket: socket.socket, listeners: Sequence[socket.socket]) -> int:
         """Serve until the end; return the exit status. Cancelling it ends it too."""
         os.umask(0o022)
         _raise_descriptor_limit()
-        self._ended = asyncio.Event()
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._compose(link_socket, tasks)

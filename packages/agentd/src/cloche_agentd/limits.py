@@ -14,6 +14,7 @@ BODY_WINDOW_BYTES = 256 * 1024
 """How much of a request body waits in memory before the socket is no longer read."""
 DISCARD_BODY_BYTES = 8 * 1024 * 1024
 CONNECTIONS = 512
+BACKLOG = 1024
 DESCRIPTORS = 16384
 
 HEAD_TIMEOUT_S = 10.0

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
 import socket
 import sys
 from collections.abc import Generator, Sequence
-from types import FrameType
 
 from .agent import run_keeper
 from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User
@@ -28,15 +26,9 @@ def main(arguments: Sequence[str]) -> int:
     init_end.close()
     listeners = [_listen(options)]
     config = _configuration(options)
-    signal.signal(signal.SIGTERM, _leave)
     with _removed_at_end(options.socket):
         _say("ready")
         return run_keeper(config, keeper_end, listeners, KeeperHooks())
-
-
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    """End on SIGTERM as on any other end: the socket's file goes, init kills what runs."""
-    raise SystemExit(0)
 
 
 def _become_init(link: socket.socket, options: argparse.Namespace) -> None:
@@ -79,7 +71,7 @@ def _listen(options: argparse.Namespace) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(options.socket)
         os.chmod(options.socket, 0o600)
-        listener.listen(128)
+        listener.listen(1024)
         return listener
     listener = socket.create_server(("127.0.0.1", options.port), backlog=128)
     _say(f"port {listener.getsockname()[1]}")

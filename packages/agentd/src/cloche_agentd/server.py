@@ -258,7 +258,7 @@ class Server:
         """Serve on these bound sockets."""
         for listener in listeners:
             listener.setblocking(False)
-            server = await self.loop.create_server(lambda: Connection(self), sock=listener, backlog=128)
+            server = await self.loop.create_server(lambda: Connection(self), sock=listener, backlog=limits.BACKLOG)
             self._servers.append(server)
 
     def close(self) -> None:

@@ -90,6 +90,10 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "jpeg": ("string", False, None, 50331648, (), ""),
         "pdf": ("string", False, None, 50331648, (), ""),
         "latex": ("string", False, None, 50331648, (), ""),
+        "json": ("any", False, None, None, (), ""),
+        "data": ("any", False, None, None, (), ""),
+        "chart": ("any", False, None, None, (), ""),
+        "extra": ("object", False, None, 100, (), ""),
         "javascript": ("string", False, None, 50331648, (), ""),
         "is_main_result": ("boolean", False, None, None, (), ""),
         "name": ("string", False, None, 1024, (), ""),
@@ -275,6 +279,8 @@ def check(message: str, value: object, where: str = "") -> None:
 
 def _check_field(path: str, field: _Field, value: Any) -> None:
     kind, _, least, most, allowed, inside = field
+    if kind == "any":
+        return
     if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
         raise FieldError(path, "type")
     if kind != "boolean":
