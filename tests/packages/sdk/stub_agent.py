@@ -143,6 +143,7 @@ class StubProvider:
 
     def __init__(self, socket_path: str, *, renew_on_request: bool) -> None:
         self.alive = True
+        self.gone_after: int | None = None
         self.asked: list[str] = []
         self._record = SandboxRecord(
             sandbox_id="sb1",
@@ -163,7 +164,7 @@ class StubProvider:
 
     async def get(self, request: GetRequest) -> SandboxRecord:
         self.asked.append("get")
-        if not self.alive:
+        if not self.alive or (self.gone_after is not None and self.asked.count("get") > self.gone_after):
             raise SandboxNotFound
         return self._record
 

@@ -166,6 +166,16 @@ async def test_a_dead_socket_is_a_lost_sandbox(tmp_path: Path) -> None:
         assert sandbox.link.ended
 
 
+async def test_a_sandbox_that_its_provider_calls_gone_a_moment_later_is_lost(tmp_path: Path) -> None:
+    """D5: being destroyed cuts the connections first."""
+    async with stub(tmp_path, _echo) as found, await AsyncSandbox.create(doors=found.doors) as sandbox:
+        Path(found.agent.socket_path).unlink()
+        found.provider.gone_after = 2
+        with pytest.raises(SandboxLost):
+            await sandbox.commands.run("x")
+        assert found.provider.asked.count("get") == 3
+
+
 async def test_an_agent_that_stays_silent_is_given_up(tmp_path: Path) -> None:
     """T22: a read deadline, and never below what the command may take."""
 

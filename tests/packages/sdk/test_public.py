@@ -31,6 +31,7 @@ PUBLIC = [
     "Files",
     "OutputFile",
     "ProcessInfo",
+    "ProviderPool",
     "Sandbox",
     "SandboxSession",
     "Settings",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .commands import AsyncCommandHandle, AsyncCommands, CommandInterrupted, CommandTimeout
     from .config import Settings, load_settings
     from .files import AsyncFiles
-    from .providers import Doors
+    from .providers import Doors, ProviderPool
     from .results import (
         CodeError,
         CodeResult,
@@ -54,6 +54,7 @@ __all__ = [
     "Files",
     "OutputFile",
     "ProcessInfo",
+    "ProviderPool",
     "Sandbox",
     "SandboxSession",
     "Settings",
@@ -66,7 +67,7 @@ _MODULES = {
     "commands": ("AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout"),
     "config": ("Settings", "load_settings"),
     "files": ("AsyncFiles",),
-    "providers": ("Doors",),
+    "providers": ("Doors", "ProviderPool"),
     "results": (
         "CodeError",
         "CodeResult",

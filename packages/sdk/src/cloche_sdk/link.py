@@ -39,6 +39,8 @@ __all__ = ["SandboxLink"]
 
 logger = logging.getLogger(__name__)
 
+LOOK_AGAIN_S = (0.02, 0.08, 0.3, 0.6)
+
 _NO_HEADERS: Mapping[str, str] = {}
 _ENDED = frozenset({"stopping", "stopped", "error"})
 
@@ -144,17 +146,26 @@ class SandboxLink:
             return False
 
     async def explain(self, silence: AgentUnreachable) -> ClocheError:
-        """Why the agent does not answer: ask the provider, and return the error to raise."""
-        try:
-            record = await self.provider.get(GetRequest(sandbox_id=self.reference.sandbox_id))
-        except NotFound as error:
-            return self.gone(error)
-        except ClocheError as error:
-            logger.warning("sandbox state unknown", extra={"error": error.code})
-            return ProviderTimeout() if silence.slow else ProviderUnavailable()
-        if record.status in _ENDED:
-            return self.gone()
-        return ProviderTimeout() if silence.slow else ProviderUnavailable()
+        """Why the agent does not answer: ask the provider, and return the error to raise.
+
+        A sandbox that is being destroyed cuts its connections before its provider calls it gone,
+        so a dead agent of a living sandbox is looked at again.
+        """
+        unknown = ProviderTimeout() if silence.slow else ProviderUnavailable()
+        for pause_s in (*LOOK_AGAIN_S, None):
+            try:
+                record = await self.provider.get(GetRequest(sandbox_id=self.reference.sandbox_id))
+            except NotFound as error:
+                return self.gone(error)
+            except ClocheError as error:
+                logger.warning("sandbox state unknown", extra={"error": error.code})
+                return unknown
+            if record.status in _ENDED:
+                return self.gone()
+            if pause_s is None or silence.slow or await self.is_running():
+                break
+            await anyio.sleep(pause_s)
+        return unknown
 
     async def aclose(self) -> None:
         """Close the connections. The sandbox lives on."""
