@@ -48,7 +48,7 @@ class Transport:
 def test_both_ends_accept_every_example(name: str, example: Any) -> None:
     messages.check(name, example)
     model = getattr(agent, name)
-    assert model.model_validate(example).model_dump(mode="json", exclude_unset=True) == example
+    assert model.model_validate(example).model_dump(mode="json", by_alias=True, exclude_unset=True) == example
 
 
 @pytest.mark.parametrize(

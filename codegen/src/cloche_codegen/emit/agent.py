@@ -91,7 +91,7 @@ def _row(library: Library, base: str, node: JsonObject, required: bool) -> list[
         _, inside, target = library.resolve(node["$ref"], base)
         node = {**target, **node}
         inside = inside if "properties" in target else ""
-    kind = next(each for each in _as_list(node["type"]) if each != "null")
+    kind = next((each for each in _as_list(node.get("type", "any")) if each != "null"), "any")
     least = node.get("minLength", node.get("minimum", node.get("minItems")))
     most = node.get("maxLength", node.get("maximum", node.get("maxItems", node.get("maxProperties"))))
     below = node.get("items") or node.get("additionalProperties") or None

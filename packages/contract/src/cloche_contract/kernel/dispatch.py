@@ -62,6 +62,6 @@ async def _answer(
     request = parse(toolset, tool, arguments)
     handler = getattr(session.handlers, tool)
     result = cast("BaseModel", await handler(request, call))
-    structured = result.model_dump(mode="json")
+    structured = result.model_dump(mode="json", by_alias=True)
     check_output(toolset, tool, structured)
     return structured

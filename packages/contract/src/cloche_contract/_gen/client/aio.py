@@ -38,7 +38,7 @@ class AgentClient:
 
     async def filesystem_stat(self, request: StatRequest, *, headers: Mapping[str, str] = _NONE) -> EntryResponse:
         """Describe one path."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/filesystem.Filesystem/Stat", message, headers=headers)
         return EntryResponse.model_validate(answer, extra="ignore")
 
@@ -46,7 +46,7 @@ class AgentClient:
         self, request: ListDirRequest, *, headers: Mapping[str, str] = _NONE
     ) -> ListDirResponse:
         """List a directory."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/filesystem.Filesystem/ListDir", message, headers=headers)
         return ListDirResponse.model_validate(answer, extra="ignore")
 
@@ -54,19 +54,19 @@ class AgentClient:
         self, request: MakeDirRequest, *, headers: Mapping[str, str] = _NONE
     ) -> EntryResponse:
         """Make a directory, its parents included."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/filesystem.Filesystem/MakeDir", message, headers=headers)
         return EntryResponse.model_validate(answer, extra="ignore")
 
     async def filesystem_move(self, request: MoveRequest, *, headers: Mapping[str, str] = _NONE) -> EntryResponse:
         """Rename a file or directory."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/filesystem.Filesystem/Move", message, headers=headers)
         return EntryResponse.model_validate(answer, extra="ignore")
 
     async def filesystem_remove(self, request: RemoveRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
         """Remove a file, or a directory with all it holds."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/filesystem.Filesystem/Remove", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
 
@@ -74,7 +74,7 @@ class AgentClient:
         self, request: CreateContextRequest, *, headers: Mapping[str, str] = _NONE
     ) -> Context:
         """Make a fresh interpreter."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/contexts", message, headers=headers)
         return Context.model_validate(answer, extra="ignore")
 
@@ -82,25 +82,25 @@ class AgentClient:
         self, request: ProcessListRequest, *, headers: Mapping[str, str] = _NONE
     ) -> ProcessListResponse:
         """List the processes that were started and still run."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/List", message, headers=headers)
         return ProcessListResponse.model_validate(answer, extra="ignore")
 
     async def process_send_input(self, request: SendInputRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
         """Write to the standard input of a process."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/SendInput", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
 
     async def process_send_signal(self, request: SendSignalRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
         """Send SIGTERM or SIGKILL to a process and all it started."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/SendSignal", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
 
     async def process_close_stdin(self, request: CloseStdinRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
         """Close the standard input of a process."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/CloseStdin", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
 
@@ -108,7 +108,7 @@ class AgentClient:
         self, request: ExecuteRequest, *, headers: Mapping[str, str] = _NONE
     ) -> AsyncIterator[ExecuteLine]:
         """Run code and follow it to its end. Close the iterator to close the request."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         async for answer in self._transport.stream("/execute", message, headers=headers):
             yield ExecuteLine.model_validate(answer, extra="ignore")
 
@@ -116,7 +116,7 @@ class AgentClient:
         self, request: StartRequest, *, headers: Mapping[str, str] = _NONE
     ) -> AsyncIterator[ProcessMessage]:
         """Start a process and follow it to its end. Close the iterator to close the request."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         async for answer in self._transport.stream("/process.Process/Start", message, headers=headers):
             yield ProcessMessage.model_validate(answer, extra="ignore")
 
@@ -124,6 +124,6 @@ class AgentClient:
         self, request: ProcessConnectRequest, *, headers: Mapping[str, str] = _NONE
     ) -> AsyncIterator[ProcessMessage]:
         """Follow a process that runs; earlier output is not replayed. Close the iterator to close the request."""
-        message = request.model_dump(mode="json", exclude_unset=True)
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         async for answer in self._transport.stream("/process.Process/Connect", message, headers=headers):
             yield ProcessMessage.model_validate(answer, extra="ignore")

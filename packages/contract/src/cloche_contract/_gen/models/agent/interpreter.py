@@ -148,6 +148,22 @@ class ExecuteLine(BaseModel):
     """
     The result as LaTeX.
     """
+    json_: Annotated[Any | MISSING, Field(alias="json")] = MISSING
+    """
+    The result as JSON: any value.
+    """
+    data: Any | MISSING = MISSING
+    """
+    The result as a table: columns by name.
+    """
+    chart: Any | MISSING = MISSING
+    """
+    The result as the description of a chart.
+    """
+    extra: Annotated[dict[str, Any] | MISSING, Field(max_length=100)] = MISSING
+    """
+    The result in further media types, by their names.
+    """
     javascript: Annotated[StrictStr | MISSING, Field(max_length=50331648)] = MISSING
     """
     The result as JavaScript.
