@@ -12,7 +12,6 @@ from cloche_local.provider import open_provider
 
 ABX = str(Path(sys.executable).with_name("abx"))
 SERVER = [ABX, "mcp", "start"]
-PROVIDERS = ("local", "scripted")
 
 
 @functools.cache

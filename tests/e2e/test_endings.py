@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.e2e.servers import ABX, PROVIDERS, SERVER
+from tests.e2e.servers import ABX, SERVER
 from tests.packages.mcp_stdio.raw_client import ERAS, Era, raw_client
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("provider", PROVIDERS)]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("era", ERAS)
