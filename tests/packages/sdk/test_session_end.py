@@ -265,3 +265,35 @@ async def test_a_create_by_id_cancelled_at_any_await_leaves_nothing(
         assert scripted_plane.opened == scripted_plane.closed, number
 
     assert await cancel_at_each_await(run, check) > 3
+
+
+async def test_a_provider_that_fails_in_an_unknown_way_does_not_end_the_session(
+    doors: Doors, scripted_plane: ScriptedPlane
+) -> None:
+    """A defect of one provider belongs to the call that meets it, and keeps nothing from being destroyed."""
+    async with SandboxSession(doors) as session:
+        first = await _use(session)
+        scripted_plane.script.fail_next("create", RuntimeError("a defect"))
+        with pytest.raises(RuntimeError):
+            await session.create(_request())
+        assert await _use(session) == first
+        await session.create(_request())
+        scripted_plane.script.fail_next("kill", RuntimeError("a defect"))
+    assert scripted_plane.alive == []
+
+
+async def test_the_end_destroys_what_was_being_discarded(doors: Doors, scripted_plane: ScriptedPlane) -> None:
+    """D17: the whole session is cancelled while it kills what a cancelled create had made."""
+    with anyio.fail_after(5), anyio.CancelScope() as everything:
+        async with SandboxSession(doors) as session:
+            made = scripted_plane.script.hold_next("create", answer_only=True)
+            killing = scripted_plane.script.hold_next("kill")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(session.create, _request())
+                await made.reached.wait()
+                tasks.cancel_scope.cancel()
+            made.release()
+            await killing.reached.wait()
+            everything.cancel()
+            await anyio.lowlevel.checkpoint()
+    assert scripted_plane.alive == []

@@ -22,7 +22,6 @@ from typing import Protocol, runtime_checkable
 import anyio
 
 from cloche_contract.errors import (
-    ClocheError,
     DefaultSandboxLost,
     NoDefaultSandbox,
     SandboxExpired,
@@ -32,7 +31,9 @@ from cloche_contract.errors import (
 from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
 from cloche_contract.provider import CreateRequest
 
+from .foreign import ForeignSandboxes
 from .providers import Doors, ProviderPool, Reference
+from .relay import Relay
 from .requests import build
 from .sandbox import AsyncSandbox
 from .slot import Slot
@@ -45,7 +46,6 @@ DEFAULT_LIFETIME_S = 300
 END_BOUND_S = 4.0
 # What a create in flight may still take once the session ends, before it is cancelled.
 CREATE_GRACE_S = 2.0
-FOREIGN_KEPT = 32
 
 _GONE = (SandboxNotFound, SandboxLost, SandboxExpired)
 
@@ -71,8 +71,7 @@ class SandboxSession:
         self._slots: dict[Reference, Slot] = {}
         self._creating: list[Slot] = []
         self._default: Slot | None = None
-        self._foreign: dict[Reference, AsyncSandbox] = {}
-        self._foreign_lock = anyio.Lock()
+        self._foreign = ForeignSandboxes(self._pool)
         self._ending = False
 
     async def __aenter__(self) -> SandboxSession:
@@ -105,13 +104,14 @@ class SandboxSession:
         self._tasks.start_soon(self._warm)
 
     async def _warm(self) -> None:
-        try:
+        relay = Relay()
+        with relay:
             provider = await self._pool.get(self._doors.provider(self._provider))
             if isinstance(provider, Warmable):
                 await provider.warm()
-        except ClocheError as error:
+        if relay.error is not None:
             # The first call that needs the provider meets the same error, and reports it.
-            logger.info("warming failed", extra={"error": error.code})
+            logger.info("warming failed", extra={"error": relay.code})
 
     # Calls
 
@@ -164,7 +164,7 @@ class SandboxSession:
         slot, reference = await self._find(sandbox_id)
         if slot is None:
             await AsyncSandbox.kill_by_id(str(reference), doors=self._doors)
-            await self._drop_foreign(reference)
+            await self._foreign.drop(reference)
             return self.name(reference)
         was_default = self._default is slot
         if was_default:
@@ -192,7 +192,7 @@ class SandboxSession:
         else:
             slot, reference = await self._find(sandbox_id)
             if slot is None:
-                async with self._foreign_sandbox(reference) as sandbox:
+                async with self._foreign.use(reference) as sandbox:
                     yield sandbox
                 return
         sandbox = slot.outcome()
@@ -229,32 +229,29 @@ class SandboxSession:
             raise SandboxLost
 
     async def _make(self, slot: Slot, provider: str | None) -> None:
-        await slot.make(self._pool, provider)
-        sandbox = slot.sandbox
-        if self._ending:
-            # The end took this slot with it, and destroys it.
+        try:
+            await slot.make(self._pool, provider)
+            if not self._ending:
+                await self._settle(slot)
+            # Else the end took this slot with it, and destroys it.
+        finally:
             slot.settled.set()
-            return
+
+    async def _settle(self, slot: Slot) -> None:
         self._creating.remove(slot)
-        if sandbox is None:
-            slot.settled.set()
+        if slot.sandbox is None:
             return
-        self._slots[sandbox.link.reference] = slot
+        self._slots[slot.sandbox.link.reference] = slot
         if slot.unwanted:
             await self._discard(slot)
         elif not slot.lazy or self._default is None:
             self._default = slot
-        slot.settled.set()
 
     async def _discard(self, slot: Slot) -> None:
         """Destroy what its caller no longer waits for; a failure leaves it to the end of the session."""
         if self._default is slot:
             self._default = None
-        try:
-            await slot.destroy()
-        except ClocheError as error:
-            logger.warning("kill failed", extra={"error": error.code})
-        else:
+        if await slot.destroyed():
             self._forget(slot)
 
     async def _default_slot(self, *, make: bool) -> Slot:
@@ -312,29 +309,6 @@ class SandboxSession:
         self._tasks.start_soon(slot.renew_until, done)
         return done
 
-    # Foreign sandboxes
-
-    @asynccontextmanager
-    async def _foreign_sandbox(self, reference: Reference) -> AsyncGenerator[AsyncSandbox, None]:
-        async with self._foreign_lock:
-            sandbox = self._foreign.get(reference)
-            if sandbox is None:
-                sandbox = await AsyncSandbox.connect_in(self._pool, reference)
-                if len(self._foreign) < FOREIGN_KEPT and not self._ending:
-                    self._foreign[reference] = sandbox
-        try:
-            yield sandbox
-        finally:
-            if sandbox.link.ended:
-                await self._drop_foreign(reference)
-            elif self._foreign.get(reference) is not sandbox:
-                await sandbox.close()
-
-    async def _drop_foreign(self, reference: Reference) -> None:
-        sandbox = self._foreign.pop(reference, None)
-        if sandbox is not None:
-            await sandbox.close()
-
     def _shown(self, reference: Reference, info: SandboxMetadata) -> SandboxMetadata:
         shown = self.name(reference)
         return info if shown == info.sandbox_id else info.model_copy(update={"sandbox_id": shown})
@@ -351,9 +325,9 @@ class SandboxSession:
             async with anyio.create_task_group() as tasks:
                 for slot in slots:
                     tasks.start_soon(slot.end, CREATE_GRACE_S)
-        for sandbox in [*self._foreign.values(), *(slot.sandbox for slot in slots if slot.sandbox is not None)]:
+        for sandbox in [slot.sandbox for slot in slots if slot.sandbox is not None]:
             await sandbox.close()
-        self._foreign.clear()
+        await self._foreign.aclose()
         with anyio.move_on_after(1.0):
             await self._pool.aclose()
 

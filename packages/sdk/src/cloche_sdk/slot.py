@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from types import TracebackType
 
 import anyio
 
-from cloche_contract.errors import ClocheError, NotFound, SandboxLost
+from cloche_contract.errors import NotFound, SandboxLost
 from cloche_contract.provider import CreateRequest
 
 from .providers import ProviderPool
+from .relay import Relay
 from .sandbox import AsyncSandbox
-from .silence import AgentRefusal, AgentUnreachable
 
 __all__ = ["Slot"]
 
@@ -47,11 +46,11 @@ class Slot:
 
     async def make(self, pool: ProviderPool, provider: str | None) -> None:
         """Ask the platform. Only the end of the session cancels this: ownership is already there."""
-        outcome = _Outcome()
-        with self._making, outcome:
+        relay = Relay()
+        with self._making, relay:
             self.sandbox = await AsyncSandbox.create_in(pool, self.request, provider)
         if self.sandbox is None:
-            self.failure = outcome.error or SandboxLost()
+            self.failure = relay.error or SandboxLost()
             return
         self.alive = True
         self.renew_for(self.request.timeout)
@@ -75,12 +74,11 @@ class Slot:
             with anyio.move_on_after(self.lifetime_s / 2):
                 await done.wait()
                 return
-            try:
+            relay = Relay()
+            with relay:
                 await self.outcome().link.renew()
-            except ClocheError as error:
-                logger.warning("renew failed", extra={"error": error.code})
-            except (AgentUnreachable, AgentRefusal):
-                logger.warning("renew failed", extra={"error": "unreachable"})
+            if relay.error is not None:
+                logger.warning("renew failed", extra={"error": relay.code})
 
     async def destroy(self) -> None:
         """Kill the sandbox.
@@ -100,34 +98,16 @@ class Slot:
             self._making.cancel()
             await self.settled.wait()
         for _ in range(KILL_ATTEMPTS):
-            if self.sandbox is None or await self._destroyed():
+            if self.sandbox is None or await self.destroyed():
                 return
             await anyio.sleep(KILL_RETRY_S)
 
-    async def _destroyed(self) -> bool:
-        try:
+    async def destroyed(self) -> bool:
+        """Kill the sandbox, and tell whether it is gone; a failure is logged."""
+        relay = Relay()
+        with relay:
             await self.destroy()
-        except NotFound:
+        if relay.error is None or isinstance(relay.error, NotFound):
             return True
-        except ClocheError as error:
-            logger.warning("kill failed", extra={"error": error.code})
-            return False
-        return True
-
-
-class _Outcome:
-    """Carries an error from the task that meets it to the calls that wait for it."""
-
-    def __init__(self) -> None:
-        self.error: Exception | None = None
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
-        if not isinstance(exc, Exception):
-            return False
-        self.error = exc
-        return True
+        logger.warning("kill failed", extra={"error": relay.code})
+        return False
