@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.agentd.plain_agent import Client, PlainAgent, alive, peak_kb, processes_with, running_agent
+from tests.packages.agentd.plain_agent import TOKEN, Client, PlainAgent, alive, peak_kb, processes_with, running_agent
 
 
 def _unique(seconds: int) -> str:
@@ -43,6 +43,35 @@ def test_timeout_ends_code_that_ignores_interrupts(fresh_agent: PlainAgent) -> N
         assert after.results[0]["text"] == "False"
         assert after.end["context_restarted"] == "timeout"
         assert "context_restarted" not in client.execute("1").end
+
+
+def test_timeout_interrupts_awaiting_code(client: Client) -> None:
+    """Top-level await is interrupted like anything else, and can be used again."""
+    client.execute("waited = 1")
+    ran = client.execute("import asyncio\nawait asyncio.sleep(60)", timeout_ms=100)
+    assert (ran.end["stop_reason"], ran.end["state_kept"]) == ("timeout", True)
+    assert client.execute("await asyncio.sleep(0, waited)").results[0]["text"] == "1"
+
+
+def test_timeout_interrupts_a_program_that_code_waits_for(client: Client) -> None:
+    """os.system() shields its caller, so the program is interrupted with it, and the state stays."""
+    client.execute("kept_on = 1")
+    ran = client.execute("import os\n_ = os.system('sleep 60')", timeout_ms=100)
+    assert (ran.end["stop_reason"], ran.end["state_kept"]) == ("timeout", True)
+    assert client.execute("kept_on").results[0]["text"] == "1"
+
+
+def test_code_of_a_client_that_left_the_queue_does_not_run(agent: PlainAgent, client: Client) -> None:
+    """Cancelled while waiting for its turn: never started."""
+    with agent.client() as first, agent.client() as second:
+        lines = first.lines("import time\nprint('busy')\ntime.sleep(0.4)")
+        while next(lines)["type"] != "stdout":
+            pass
+        body = json.dumps({"code": "ran_anyway = True"}).encode()
+        second.connection.request("POST", "/execute", body, {"x-access-token": TOKEN})
+        second.connection.close()
+        list(lines)
+    assert client.execute("'ran_anyway' in globals()").results[0]["text"] == "False"
 
 
 def test_t3_programs_of_late_code_are_gone(client: Client) -> None:
