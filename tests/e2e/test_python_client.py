@@ -83,6 +83,16 @@ async def test_m11_every_tool_answers_what_its_schema_says(mode: str, connect: C
             schema.validate(value)
 
 
+async def test_a_mebibyte_of_every_byte_makes_the_round_trip(connect: Connect) -> None:
+    """Checklist 298."""
+    content = base64.b64encode(bytes(range(256)) * 4096).decode()
+    async with connect("legacy") as client:
+        path = (await value_of(client, "run_command", {"command": "pwd"}))["stdout"].strip() + "/bytes"
+        await value_of(client, "write_file", {"path": path, "content": content, "encoding": "base64"})
+        read = await value_of(client, "read_file", {"path": path, "encoding": "base64"})
+    assert read == {"content": content, "encoding": "base64", "size": 1024 * 1024}
+
+
 async def test_m8_m9_m10_input_schemas_hold_nothing_that_a_client_rejects(connect: Connect) -> None:
     """cursor#3778, copilot-cli#4623, DesktopCommander#79; VS Code wants draft-07."""
     async with connect("legacy") as client:
