@@ -31,18 +31,24 @@ def subreaper() -> None:
     become_subreaper()
 
 
-@pytest.fixture(scope="session")
+_causes: list[str] = []
+
+
+# Not for the session: an async fixture keeps its event loop, and synchronous tests elsewhere run one of their own.
+@pytest.fixture(scope="module")
 async def usable() -> None:
     """Skip, with the cause, where this machine cannot make a sandbox."""
-    with tempfile.TemporaryDirectory(prefix="cl-") as path:
-        provider = make_provider(Path(path))
-        try:
-            report = await provider.probe()
-        finally:
-            await provider.close()
-    if not report.usable:
-        causes = ", ".join(check.cause or check.id for check in report.checks if not check.ok)
-        pytest.skip(f"this machine cannot make a local sandbox: {causes}")
+    if not _causes:
+        with tempfile.TemporaryDirectory(prefix="cl-") as path:
+            provider = make_provider(Path(path))
+            try:
+                report = await provider.probe()
+            finally:
+                await provider.close()
+        failed = [check.cause or check.id for check in report.checks if not check.ok]
+        _causes.append("" if report.usable else ", ".join(failed))
+    if _causes[0]:
+        pytest.skip(f"this machine cannot make a local sandbox: {_causes[0]}")
 
 
 @pytest.fixture
