@@ -1,6 +1,7 @@
 """What is left of calls and sandboxes after a cancellation and after the end of the server: nothing."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("era", ERAS)
 async def test_m6_a_cancelled_command_leaves_no_process_and_gets_no_answer(era: Era, environ: dict[str, str]) -> None:
     """codex#20925."""
-    marker = f"86399.{'1' if era == 'legacy' else '2'}7{len(environ)}"
+    marker = f"86399.{'1' if era == 'legacy' else '2'}7{os.getpid()}"
     async with raw_client(SERVER, environ, era) as client:
         await client.call("run_command", {"command": "true"})
         request_id = await client.post_call("run_command", {"command": f"sleep {marker} & sleep {marker}"})
@@ -32,7 +33,7 @@ async def test_m3_the_end_of_the_server_is_the_end_of_its_sandboxes(
     ending: str, environ: dict[str, str], provider: str, tmp_path: Path
 ) -> None:
     """Seed 001; checklist 320: with a command running and a create in flight."""
-    marker = f"86398.{len(ending)}7{len(environ)}"
+    marker = f"86398.{len(ending)}7{os.getpid()}"
     async with raw_client(SERVER, environ) as client:
         await client.call("create_sandbox", {})
         await client.call("create_sandbox", {})
