@@ -89,20 +89,16 @@ print(sum(kind.startswith("socket") for kind in kinds), files)
 
 @pytest.mark.parametrize("on", [True, False])
 async def test_init_has_no_descriptor_of_the_zygote(folder: Path, usable: None, on: bool) -> None:
-    """The protection bites: without it init still holds the zygote's control socket and the record's files."""
+    """The protection bites: without it init still holds the zygote's control socket."""
     # Readable from outside only where init is dumpable.
     protections = Protections(close_descriptors=on, non_dumpable=False)
     async with opened(make_provider(folder, protections=protections)) as provider, made(provider) as sandbox:
         facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
         held = [os.readlink(path) for path in Path(f"/proc/{facts['init_pid']}/fd").iterdir()]
-        foreign = [name for name in held if "/state/" in name or name.endswith("/lock")]
         sockets = [name for name in held if name.startswith("socket:")]
-        if on:
-            assert foreign == []
-            assert len(sockets) == 1  # the link to its keeper
-        else:
-            assert foreign
-            assert len(sockets) > 1
+        # With it: the link to its keeper and no other.
+        assert (len(sockets) == 1) is on
+        assert not any("/state/" in name for name in held)
 
 
 async def test_python_of_commands_and_of_the_interpreter_are_one(shared_sandbox: Sandbox) -> None:

@@ -16,6 +16,7 @@ from cloche_contract.errors import SandboxNotFound
 from cloche_contract.provider import CreateRequest, GetRequest, InspectRequest, KillRequest, ListRequest
 from cloche_local import keeper as keeper_module
 from cloche_local import seccomp, templates, users
+from cloche_local.nest import Ground
 from cloche_local.provider import LocalProvider
 from cloche_local.spec import Limits, Protections, SandboxSpec
 from cloche_local.state import StateFolder
@@ -34,6 +35,7 @@ from tests.packages.local.sandboxes import (
 _SERVER = """
 import anyio, json, sys
 from cloche_contract.provider import CreateRequest, ProviderOptions
+from cloche_local.nest import Ground
 from cloche_local.provider import LocalProvider
 
 async def main(folder, timeout):
@@ -261,16 +263,16 @@ def _fork_blocked_keeper(folder: Path, protections: Protections) -> int:
         try:
             keeper_module.BACKSTOP_S = 0
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            seat = keeper_module.Seat(
-                agent=_BlockedAgent(),
-                reply=theirs,
+            agent = _BlockedAgent()
+            ground = Ground(
+                spawner=agent,
                 filter_program=seccomp.build_filter(os.uname().machine),
                 host_uid=os.getuid(),
                 host_gid=os.getgid(),
                 id_range=users.open_range(str(folder / "ids"), 64) if HOST_ROOT else None,
                 staging_folder=state.staging,
             )
-            keeper_module.run(spec, seat)
+            keeper_module.run(agent, ground, None, spec, theirs)
         finally:
             os._exit(70)
     with ours, theirs:

@@ -37,6 +37,18 @@ class Descriptors:
     range_base: int = 0
 
 
+def prepare(fds: Descriptors, on: Protections) -> None:
+    """Do what needs no orders.
+
+    Raises:
+        SetupFailed: step `mounts`.
+    """
+    close_all_but([fds.link.fileno(), fds.gate.fileno(), fds.keeper_pidfd, fds.userns_fd], on)
+    # Modes of what is made here are meant as written; the keeper's mask is for its state.
+    os.umask(0)
+    step("mounts", mounts.make_private)
+
+
 def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_program: bytes) -> None:
     """Become the confined pid 1 of `spec`'s sandbox. Returns inside the sandbox.
 
@@ -44,11 +56,7 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
         SetupFailed: a step was refused; nothing of the sandbox may run.
     """
     on = spec.protections
-    close_all_but([fds.link.fileno(), fds.gate.fileno(), fds.keeper_pidfd, fds.userns_fd], on)
-    # Modes below are meant as written; the keeper's mask is for its state.
-    os.umask(0)
     host_root = fds.userns_fd >= 0
-    step("mounts", mounts.make_private)
     staging = mounts.Staging(
         staging_folder,
         spec.limits.disk_mb if on.disk_limit else None,

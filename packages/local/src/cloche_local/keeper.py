@@ -4,19 +4,19 @@ It lives in the outer pid namespace, so that nothing inside can see, trace or si
 namespace of the sandbox, so that a file path means what it means there.
 """
 
-import errno
 import json
 import os
 import signal
 import socket
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import NoReturn, Protocol
 
 from cloche_local import init, limits, state, users
 from cloche_local import syscalls as sys_
+from cloche_local.nest import Ground, Nest, Spawner
 from cloche_local.setup import SetupFailed
 from cloche_local.spec import SandboxSpec
 
@@ -25,54 +25,34 @@ BACKSTOP_S = 5
 _DEADLINE_BYTES = 64
 
 
-class Agent(Protocol):
+class Agent(Spawner, Protocol):
     """The in-sandbox agent, as the zygote hands it in: it is the one module that may import it."""
 
     def keep(self, keeper: "Keeper", link: socket.socket, listener: socket.socket) -> int:
         """Serve clients until the sandbox ends."""
         ...
 
-    def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
-        """Serve the keeper as a spawner."""
-        ...
 
+def run(agent: Agent, ground: Ground, nest: Nest | None, spec: SandboxSpec, reply: socket.socket) -> int:
+    """Build the sandbox, answer on `reply`, and keep it until it ends. Runs in a fresh fork of the zygote.
 
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """What the zygote gives to a keeper besides the spec."""
-
-    agent: Agent
-    reply: socket.socket
-    filter_program: bytes
-    host_uid: int
-    host_gid: int
-    id_range: users.IdRange | None
-    staging_folder: str
-
-
-def run(spec: SandboxSpec, seat: Seat) -> int:
-    """Build the sandbox, answer on `seat.reply`, and keep it until it ends. Runs in a fresh fork of the zygote."""
+    Args:
+        nest: the namespaces, where they were made in advance.
+    """
     try:
-        keeper = Keeper(spec, seat)
+        keeper = Keeper(spec, agent, ground, nest or Nest(ground, spec.protections))
         keeper.build()
     except SetupFailed as failure:
-        _answer(seat.reply, {"failed": failure.step, "errno": failure.errno})
+        _answer(reply, {"failed": failure.step, "errno": failure.errno})
         return 1
     except OSError as error:
-        _answer(seat.reply, {"failed": error.filename or "keeper", "errno": error.errno or 0})
+        _answer(reply, {"failed": error.filename or "keeper", "errno": error.errno or 0})
         return 1
-    if not _answer(seat.reply, {"ready": os.getpid()}):
+    if not _answer(reply, {"ready": os.getpid()}):
         # Whoever asked took it back or is gone; nobody else knows the id.
         return 1
-    seat.reply.close()
+    reply.close()
     return keeper.serve()
-
-
-def _refuse(gate: socket.socket, step: str, number: int) -> None:
-    """Tell the keeper which step failed."""
-    gate.send(json.dumps([step, number]).encode())
-    # Take its word out of the socket: one that is closed with something unread loses what it sent.
-    gate.recv(8)
 
 
 def _answer(reply: socket.socket, message: dict[str, object]) -> bool:
@@ -86,12 +66,13 @@ def _answer(reply: socket.socket, message: dict[str, object]) -> bool:
 class Keeper:
     """One sandbox's keeper; also the hooks that the agent calls."""
 
-    def __init__(self, spec: SandboxSpec, seat: Seat) -> None:
+    def __init__(self, spec: SandboxSpec, agent: Agent, ground: Ground, nest: Nest) -> None:
         self.spec = spec
-        self._seat = seat
+        self._agent = agent
+        self._ground = ground
+        self._nest = nest
         self._deadline_fd = -1
         self._memory_events = -1
-        self._own_pidfd = -1
         self._lock_fd = -1
         self.on_renewed: Callable[[], None] = lambda: None
         self.deadline = time.clock_gettime(time.CLOCK_BOOTTIME) + spec.timeout_s
@@ -99,42 +80,27 @@ class Keeper:
     # -- building ---------------------------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """Make namespaces, record and init, in this order.
+        """Order the sandbox from init, and write down meanwhile what another process needs to find it.
 
         Raises:
             SetupFailed: a step was refused.
             OSError: the state folder could not be written.
         """
         spec = self.spec
-        # No terminal of the host: a process in its session could type into it.
-        os.setsid()
         os.umask(0o077)
-        folder_fd = self._write_state()
-        listener = _listen(spec.runtime_folder, spec.socket_name)
-        # Keys of the host's login session are reachable by possession, not by id: have none.
-        if spec.protections.own_keyring:
-            with suppress(OSError):
-                sys_.join_session_keyring()
         group = self._make_group()
-        self._unshare()
-        self._own_pidfd = os.pidfd_open(os.getpid())
-        link, init_link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        gate, init_gate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        child = os.fork()
-        if child == 0:
-            self._be_init(init_link, init_gate)
-        init_link.close()
-        init_gate.close()
         if group is not None:
-            group.attach(child)
-        self._record(folder_fd, child)
-        gate.send(b"go")
-        self._await_init(gate)
+            group.attach(self._nest.init_pid)
+        # Init gets neither the token nor the environment: interpreters are forks of it.
+        self._nest.order(replace(spec, access_token="", envs={}, metadata={}).encode())
+        folder_fd = self._write_state()
+        self._listener = _listen(spec.runtime_folder, spec.socket_name)
+        self._record(folder_fd)
+        self._nest.await_init()
         os.rename("record.new", "record.json", src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         os.close(folder_fd)
         self._arm(spec.timeout_s)
         self._settle()
-        self._link, self._listener = link, listener
 
     def _write_state(self) -> int:
         """Make the state folder and take the lock that says "alive"; returns the folder's descriptor."""
@@ -173,46 +139,7 @@ class Keeper:
         self._memory_events = group.open_memory_events()
         return group
 
-    def _unshare(self) -> None:
-        """Enter the sandbox's namespaces, pid for our children."""
-        on = self.spec.protections
-        flags = sys_.CLONE_NEWNS | sys_.CLONE_NEWUTS | sys_.CLONE_NEWCGROUP
-        flags |= sys_.CLONE_NEWPID if on.pid_namespace else 0
-        flags |= sys_.CLONE_NEWNET if on.net_namespace else 0
-        flags |= sys_.CLONE_NEWIPC if on.ipc_namespace else 0
-        single = self._seat.id_range is None
-        try:
-            # An ordinary user owns namespaces through a user namespace only, made in the same call and first.
-            sys_.unshare(flags | (sys_.CLONE_NEWUSER if single else 0))
-            if single:
-                users.write_single_map(self._seat.host_uid, self._seat.host_gid)
-        except OSError as error:
-            raise SetupFailed("namespaces", error.errno or 0) from error
-
-    def _be_init(self, link: socket.socket, gate: socket.socket) -> NoReturn:
-        """Run as init; reports a refused step over the gate."""
-        id_range = self._seat.id_range
-        fds = init.Descriptors(
-            link,
-            gate,
-            self._own_pidfd,
-            -1 if id_range is None else id_range.userns_fd,
-            0 if id_range is None else id_range.base,
-        )
-        try:
-            init.enter(self.spec, self._seat.staging_folder, fds, self._seat.filter_program)
-            gate.send(b"ready")
-            gate.close()
-            self._seat.agent.run_init(link, self.spec)
-        except SetupFailed as failure:
-            _refuse(gate, failure.step, failure.errno)
-        except OSError as error:
-            _refuse(gate, "confine", error.errno or 0)
-        finally:
-            # Never back into the keeper's code, whatever happened.
-            os._exit(1)
-
-    def _record(self, folder_fd: int, init_pid: int) -> None:
+    def _record(self, folder_fd: int) -> None:
         """Write what another process needs to find this sandbox. No environment value, no key, no token."""
         spec = self.spec
         record = {
@@ -223,7 +150,7 @@ class Keeper:
             "started_at": time.time(),
             "keeper_pid": os.getpid(),
             "keeper_start": read_start_time("self"),
-            "init_pid": init_pid,
+            "init_pid": self._nest.init_pid,
             "idempotency": spec.idempotency,
             "runtime_folder": spec.runtime_folder,
             "socket_name": spec.socket_name,
@@ -232,7 +159,7 @@ class Keeper:
             "memory_mb": spec.limits.memory_mb,
             "cpus": spec.limits.cpus,
             "namespaces": self._namespaces(),
-            "users": "single" if self._seat.id_range is None else "range",
+            "users": "single" if self._ground.id_range is None else "range",
             "binds": [bind.target for bind in spec.root.binds],
         }
         fd = os.open("record.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
@@ -245,19 +172,9 @@ class Keeper:
         own |= {"ipc": on.ipc_namespace, "uts": True, "cgroup": True}
         return [kind for kind, is_own in own.items() if is_own]
 
-    def _await_init(self, gate: socket.socket) -> None:
-        answer = gate.recv(4096)
-        gate.close()
-        if answer == b"ready":
-            return
-        if not answer:
-            raise SetupFailed("init", errno.EPIPE)
-        step, number = json.loads(answer)
-        raise SetupFailed(str(step), int(number))
-
     def _settle(self) -> None:
         """Join what init made, and keep no right over the host."""
-        id_range = self._seat.id_range
+        id_range = self._ground.id_range
         if id_range is not None and self.spec.protections.user_namespace:
             # Root of the sandbox, to act for each of its users; over host files it is nobody.
             users.enter_range(id_range.userns_fd, 0)
@@ -273,7 +190,7 @@ class Keeper:
 
     def serve(self) -> int:
         """Run the agent until the sandbox is killed or its time is over."""
-        return self._seat.agent.keep(self, self._link, self._listener)
+        return self._agent.keep(self, self._nest.link, self._listener)
 
     # -- hooks ------------------------------------------------------------------------------------------------------
 
@@ -308,7 +225,7 @@ class Keeper:
     @contextmanager
     def become(self, uid: int, gid: int) -> Generator[None]:
         """File access inside the block happens as this user, without the rights of root."""
-        if self._seat.id_range is None:
+        if self._ground.id_range is None:
             yield
             return
         sys_.set_fs_ids(uid, gid)
@@ -323,7 +240,7 @@ class Keeper:
 
     def has_range(self) -> bool:
         """Whether the sandbox has more ids than one, so that there is a root user."""
-        return self._seat.id_range is not None
+        return self._ground.id_range is not None
 
     def open_root_spawner(self, forget: Callable[[], None]) -> socket.socket:
         """Start a second init that runs as root of the sandbox; returns our end of its link.
@@ -346,11 +263,11 @@ class Keeper:
     def _be_root_spawner(self, link: socket.socket) -> NoReturn:
         signal.setitimer(signal.ITIMER_REAL, 0)
         on = self.spec.protections
-        init.close_all_but([link.fileno(), self._own_pidfd], on)
+        init.close_all_but([link.fileno(), self._nest.keeper_pidfd], on)
         os.setgroups([])
         keep = users.ROOT_CAPABILITIES
-        init.confine(self.spec.limits, on, self._seat.filter_program, keep=keep, keeper_pidfd=self._own_pidfd)
-        self._seat.agent.run_init(link, self.spec)
+        init.confine(self.spec.limits, on, self._ground.filter_program, keep=keep, keeper_pidfd=self._nest.keeper_pidfd)
+        self._agent.run_init(link, self.spec)
 
 
 def _listen(folder: str, name: str) -> socket.socket:

@@ -8,13 +8,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import anyio
 import anyio.to_thread
 
-from cloche_local.spec import SandboxSpec
+from cloche_local.spec import Protections, SandboxSpec
 
 # Constant, as user code can read the arguments of the process that its interpreter was forked from. Everything that
 # differs arrives over the control socket, which is descriptor 0.
@@ -126,6 +126,9 @@ class Launcher:
                 "folder": spec.folder,
                 "socket": f"{spec.runtime_folder}/{spec.socket_name}",
             }
+            if spec.protections != Protections():
+                # Namespaces are made before the spec is read, so a test's choice travels with the request.
+                request["protections"] = json.dumps(asdict(spec.protections))
             with theirs:
                 await _send(control, request, [theirs.fileno()])
             await _send_all(ours, spec.encode())

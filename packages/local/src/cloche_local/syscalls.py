@@ -59,6 +59,7 @@ PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
 
 _KEYCTL_JOIN_SESSION_KEYRING = 1
+_MADV_COLLAPSE = 25
 _CAP_VERSION_3 = 0x20080522
 
 # Numbers differ per machine below 424 only; from there on every architecture shares one table.
@@ -212,6 +213,13 @@ def set_fs_ids(uid: int, gid: int) -> None:
     libc = load()
     libc.setfsgid(gid)
     libc.setfsuid(uid)
+
+
+def collapse_pages(address: int, length: int) -> None:
+    """Put this range of our memory on huge pages, now (madvise(2), MADV_COLLAPSE)."""
+    import ctypes
+
+    _check(load().madvise(ctypes.c_void_p(address), ctypes.c_size_t(length), _MADV_COLLAPSE), "madvise")
 
 
 def join_session_keyring() -> None:

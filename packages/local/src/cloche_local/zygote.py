@@ -24,16 +24,19 @@ import cloche_agentd
 from cloche_agentd.agent import Agent
 from cloche_agentd.config import AgentConfig, InitProfile, KeeperHooks, User
 from cloche_agentd.init import run_init
-from cloche_local import init, keeper, limits, seccomp, state, users
+from cloche_local import init, keeper, libraries, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
-from cloche_local.spec import SandboxSpec, decode_spec
+from cloche_local.nest import Ground, Nest
+from cloche_local.setup import SetupFailed
+from cloche_local.spec import Protections, SandboxSpec, decode_spec
 
 # What the guest half imports inside functions, so that it loads on every platform.
 _LAZY_IMPORTS = ("ctypes", "fcntl", "resource", "shutil", "struct")
-_WARM_IMPORTS = ("numpy", "pandas", "matplotlib", "matplotlib.pyplot")
 # A one-shot run has its answer before this; warming would take its processor.
 _WARM_AFTER_MS = 60
-_CLEANUP_MS = 20
+# Long enough that a burst of requests is over: forking competes with what it answers.
+_IDLE_MS = 15
+_SPARES_LOST = 2
 _MAX_MESSAGE = 65536
 _OUR_FOLDERS = tuple(
     os.path.dirname(os.path.dirname(os.path.abspath(module.__file__ or "")))
@@ -86,7 +89,8 @@ class Zygote:
         self._warm_wanted = False
         self._keepers: dict[int, _Child] = {}
         self._leaving: list[_Child] = []
-        self._spare: users.IdRange | None = None
+        self._spare: _Spare | None = None
+        self._spares_lost = 0
         self._host_uid, self._host_gid = os.getuid(), os.getgid()
         self._filter = seccomp.build_filter(os.uname().machine)
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -96,7 +100,6 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         _prepare_interpreter()
-        self._prepare_range()
         gc.collect()
         gc.freeze()
         # A server that has gone meanwhile shows as the end of the control socket, next.
@@ -111,15 +114,20 @@ class Zygote:
                 self._reap()
             if self._control.fileno() in ready:
                 self._receive()
-            if not ready and self._warm_wanted and self._warm_control is not None:
-                self._start_warm(self._warm_control)
             self._clean_up()
-            self._prepare_range()
+            if not ready:
+                self._use_idle_time()
 
     def _patience_ms(self) -> int:
-        if self._leaving:
-            return _CLEANUP_MS
+        if self._leaving or (self._spare is None and self._spares_lost < _SPARES_LOST):
+            return _IDLE_MS
         return _WARM_AFTER_MS if self._warm_wanted and self._warm_control is not None else -1
+
+    def _use_idle_time(self) -> None:
+        if self._spare is None:
+            self._prepare_spare()
+        elif self._warm_wanted and self._warm_control is not None:
+            self._start_warm(self._warm_control)
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -145,58 +153,77 @@ class Zygote:
                     os.kill(pid, signal.SIGKILL)
 
     def _create(self, message: Mapping[str, str], reply: socket.socket) -> None:
-        id_range: users.IdRange | None = None
-        try:
-            id_range = self._take_range()
-            pid = os.fork()
-        except OSError as error:
-            with suppress(OSError):
-                reply.send(json.dumps({"failed": "id_range", "errno": error.errno or 0}).encode())
-            reply.close()
-            return
-        if pid == 0:
-            self._be_keeper(reply, id_range)
-        self._keepers[pid] = _Child(message["id"], message["folder"], message["socket"])
+        """Give the request to the spare keeper, or to a new one."""
+        spare, self._spare = self._spare, None
+        plain = "protections" not in message
+        if spare is None or not plain or not spare.take(reply):
+            try:
+                spare = self._fork_keeper(message, reply)
+            except OSError as error:
+                with suppress(OSError):
+                    reply.send(json.dumps({"failed": "id_range", "errno": error.errno or 0}).encode())
+                reply.close()
+                return
+        self._keepers[spare.pid] = _Child(message["id"], message["folder"], message["socket"])
         reply.close()
-        if id_range is not None:
-            id_range.close()
 
-    def _be_keeper(self, reply: socket.socket, id_range: users.IdRange | None) -> NoReturn:
+    def _fork_keeper(self, message: Mapping[str, str] | None, reply: socket.socket | None) -> "_Spare":
+        """Fork a keeper: for a request, or without one as a spare that makes its namespaces and waits.
+
+        Raises:
+            OSError: no range of ids, or no process.
+        """
+        id_range = None
+        if self._hello.range_slots:
+            id_range = users.open_range(self._hello.range_slots, self._hello.process_limit)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                protections = Protections(**json.loads((message or {}).get("protections", "{}")))
+                self._be_keeper(theirs, reply, id_range, protections)
+        finally:
+            theirs.close()
+            if id_range is not None:
+                id_range.close()
+        return _Spare(pid, ours)
+
+    def _be_keeper(
+        self, requests: socket.socket, reply: socket.socket | None, id_range: users.IdRange | None, on: Protections
+    ) -> NoReturn:
         status = 70
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            spec = decode_spec(_read_all(reply))
-            kept = [reply.fileno()] + ([] if id_range is None else [id_range.lock_fd, id_range.userns_fd])
-            init.close_all_but(kept, spec.protections)
-            seat = keeper.Seat(
-                agent=_Agentd(),
-                reply=reply,
-                filter_program=self._filter,
-                host_uid=self._host_uid,
-                host_gid=self._host_gid,
-                id_range=id_range,
-                staging_folder=self._hello.staging_folder,
-            )
-            status = keeper.run(spec, seat)
+            kept = [requests.fileno()] + ([] if reply is None else [reply.fileno()])
+            kept += [] if id_range is None else [id_range.lock_fd, id_range.userns_fd]
+            init.close_all_but(kept, on)
+            agent = _Agentd()
+            ground = Ground(agent, self._filter, self._host_uid, self._host_gid, id_range, self._hello.staging_folder)
+            nest = None
+            if reply is None:
+                nest = Nest(ground, on)
+                _raw, fds, _flags, _address = socket.recv_fds(requests, 1, 1)
+                # Empty: the zygote is gone.
+                reply = socket.socket(fileno=fds[0]) if fds else None
+            requests.close()
+            if reply is not None:
+                status = keeper.run(agent, ground, nest, decode_spec(_read_all(reply)), reply)
+        except SetupFailed:
+            # As a spare: the next request tries again and is told.
+            status = 1
+        except EOFError:
+            # The request was taken back.
+            status = 0
         except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
             traceback.print_exc()
         os._exit(status)
 
-    # -- id ranges --------------------------------------------------------------------------------------------------
-
-    def _take_range(self) -> users.IdRange | None:
-        if not self._hello.range_slots:
-            return None
-        taken, self._spare = self._spare, None
-        return taken or users.open_range(self._hello.range_slots, self._hello.process_limit)
-
-    def _prepare_range(self) -> None:
-        """Make the next sandbox's user namespace while nobody waits."""
-        if self._spare is None and self._hello.range_slots:
-            # A host that refuses it says so to the next create, which tries again.
+    def _prepare_spare(self) -> None:
+        """Have the next sandbox's namespaces, and the init in them, made while nobody waits."""
+        if self._spare is None and self._spares_lost < _SPARES_LOST:
             with suppress(OSError):
-                self._spare = users.open_range(self._hello.range_slots, self._hello.process_limit)
+                self._spare = self._fork_keeper(None, None)
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
@@ -209,6 +236,11 @@ class Zygote:
                 child = self._keepers.pop(pid, None)
                 if child is not None:
                     self._leaving.append(child)
+                if self._spare is not None and self._spare.pid == pid:
+                    # This machine refuses what it needs: requests are told so, and no more spares are tried.
+                    self._spares_lost += 1
+                    self._spare.close()
+                    self._spare = None
 
     def _clean_up(self) -> None:
         """Remove what ended sandboxes leave; a control group goes only when its last process has."""
@@ -230,7 +262,7 @@ class Zygote:
             os.close(self._wake_read)
             os.close(self._wake_write)
             signal.set_wakeup_fd(-1)
-            _import_libraries(self._hello.import_paths)
+            libraries.load(self._hello.import_paths)
             Zygote(control, self._hello, None).serve()
         except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
             traceback.print_exc()
@@ -239,11 +271,32 @@ class Zygote:
 
 
 @dataclass(frozen=True, slots=True)
+class _Spare:
+    """A keeper that waits for its request."""
+
+    pid: int
+    requests: socket.socket
+
+    def take(self, reply: socket.socket) -> bool:
+        """Hand a request over; False where the keeper has died."""
+        try:
+            socket.send_fds(self.requests, [b"r"], [reply.fileno()])
+        except OSError:
+            return False
+        finally:
+            self.close()
+        return True
+
+    def close(self) -> None:
+        """Let go; a keeper without a request ends."""
+        self.requests.close()
+
+
+@dataclass(frozen=True, slots=True)
 class _Child:
     sandbox_id: str
     folder: str
     socket_path: str
-    ended_at: float = 0.0
 
     def remove(self, cgroup_root: str) -> bool:
         """Remove state, socket and groups; False where something still holds on."""
@@ -338,12 +391,3 @@ def _prepare_interpreter() -> None:
     sys.path[:] = [path for path in sys.path if path not in _OUR_FOLDERS]
     sys.argv[:] = [""]
     sys.path_importer_cache.clear()
-
-
-def _import_libraries(import_paths: tuple[str, ...]) -> None:
-    """Import what the warm template promises, one processor each: a fork must not inherit half of a thread pool."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    os.environ["MPLBACKEND"] = "Agg"
-    sys.path += [path for path in import_paths if path not in sys.path]
-    for name in _WARM_IMPORTS:
-        __import__(name)

@@ -1,0 +1,142 @@
+"""Fresh namespaces with an init in them that waits for its orders: what every sandbox starts from.
+
+Nothing here depends on a particular sandbox, so the zygote has one made while nobody waits.
+"""
+
+import errno
+import json
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from cloche_local import init, users
+from cloche_local import syscalls as sys_
+from cloche_local.setup import SetupFailed
+from cloche_local.spec import Protections, SandboxSpec, decode_spec
+
+_MAX_ORDERS = 1 << 17
+
+
+class Spawner(Protocol):
+    """The init half of the in-sandbox agent."""
+
+    def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
+        """Serve the keeper as a spawner."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a nest is made with."""
+
+    spawner: Spawner
+    filter_program: bytes
+    host_uid: int
+    host_gid: int
+    id_range: users.IdRange | None
+    staging_folder: str
+
+
+class Nest:
+    """The namespaces of one sandbox, and the ends of two sockets to its init."""
+
+    def __init__(self, ground: Ground, on: Protections) -> None:
+        """Leave the host's session and namespaces, and fork init. The caller is single-threaded and a fresh fork.
+
+        Raises:
+            SetupFailed: step `namespaces`.
+        """
+        self._ground = ground
+        # No terminal of the host: a process in its session could type into it.
+        os.setsid()
+        # Keys of the host's login session are reachable by possession, not by id: have none.
+        if on.own_keyring:
+            with suppress(OSError):
+                sys_.join_session_keyring()
+        self._unshare(on)
+        self.keeper_pidfd = os.pidfd_open(os.getpid())
+        self.link, link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._gate, gate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.init_pid = os.fork()
+        if self.init_pid == 0:
+            self._be_init(link, gate, on)
+        link.close()
+        gate.close()
+
+    def _unshare(self, on: Protections) -> None:
+        """Enter the sandbox's namespaces, pid for our children."""
+        flags = sys_.CLONE_NEWNS | sys_.CLONE_NEWUTS | sys_.CLONE_NEWCGROUP
+        flags |= sys_.CLONE_NEWPID if on.pid_namespace else 0
+        flags |= sys_.CLONE_NEWNET if on.net_namespace else 0
+        flags |= sys_.CLONE_NEWIPC if on.ipc_namespace else 0
+        single = self._ground.id_range is None
+        try:
+            # An ordinary user owns namespaces through a user namespace only, made in the same call and first.
+            sys_.unshare(flags | (sys_.CLONE_NEWUSER if single else 0))
+            if single:
+                users.write_single_map(self._ground.host_uid, self._ground.host_gid)
+        except OSError as error:
+            raise SetupFailed("namespaces", error.errno or 0) from error
+
+    # -- init's side ------------------------------------------------------------------------------------------------
+
+    def _be_init(self, link: socket.socket, gate: socket.socket, on: Protections) -> NoReturn:
+        """Run as init; reports a refused step over the gate."""
+        id_range = self._ground.id_range
+        fds = init.Descriptors(
+            link,
+            gate,
+            self.keeper_pidfd,
+            -1 if id_range is None else id_range.userns_fd,
+            0 if id_range is None else id_range.base,
+        )
+        try:
+            init.prepare(fds, on)
+            orders = gate.recv(_MAX_ORDERS)
+            # Empty: the keeper is gone, and nobody wants a sandbox.
+            if orders:
+                spec = decode_spec(orders)
+                init.enter(spec, self._ground.staging_folder, fds, self._ground.filter_program)
+                gate.send(b"ready")
+                gate.close()
+                self._ground.spawner.run_init(link, spec)
+        except SetupFailed as failure:
+            _refuse(gate, failure.step, failure.errno)
+        except OSError as error:
+            _refuse(gate, "confine", error.errno or 0)
+        finally:
+            # Never back into the keeper's code, whatever happened.
+            os._exit(1)
+
+    # -- the keeper's side ------------------------------------------------------------------------------------------
+
+    def order(self, orders: bytes) -> None:
+        """Tell init which sandbox to build."""
+        self._gate.send(orders)
+
+    def await_init(self) -> None:
+        """Let init switch the root, and wait until it is confined. We use no host path from here on.
+
+        Raises:
+            SetupFailed: the step that was refused.
+        """
+        self._gate.send(b"go")
+        answer = self._gate.recv(4096)
+        self._gate.close()
+        if answer == b"ready":
+            return
+        if not answer:
+            raise SetupFailed("init", errno.EPIPE)
+        step, number = json.loads(answer)
+        raise SetupFailed(str(step), int(number))
+
+
+def _refuse(gate: socket.socket, step: str, number: int) -> None:
+    """Tell the keeper which step failed."""
+    with suppress(OSError):
+        gate.send(json.dumps([step, number]).encode())
+        # Take its words out of the socket: one that is closed with something unread loses what it sent.
+        while gate.recv(_MAX_ORDERS):
+            pass
