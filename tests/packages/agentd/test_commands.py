@@ -288,6 +288,19 @@ def test_kill_takes_the_whole_tree_before_it_answers(client: Client, agent: Plai
         assert processes_with(f"sleep\0{duration}") == []
 
 
+def test_terminate_reaches_the_commands_group(client: Client, agent: PlainAgent) -> None:
+    """SIGTERM goes to the group, as a terminal's would: the shell's programs get it too."""
+    with agent.client() as other:
+        running = other.start("trap 'exit 9' TERM; sleep 300 & echo $!; wait")
+        running.until(b"\n")
+        selector = {"process": {"pid": running.ran.pid}, "signal": "SIGNAL_SIGTERM"}
+        assert client.rpc("/process.Process/SendSignal", selector).status == 200
+        ran = running.wait()
+    assert ran.end["exitCode"] == 9
+    waited = client.run(f"while kill -0 {int(ran.stdout)}; do sleep 0.01; done", connect_timeout_ms="5000")
+    assert waited.error is None
+
+
 def test_unknown_process_is_not_found(client: Client) -> None:
     """agent-protocol 2.2: not_found makes kill() return False."""
     reply = client.rpc("/process.Process/SendSignal", {"process": {"pid": 999999}, "signal": "SIGNAL_SIGKILL"})

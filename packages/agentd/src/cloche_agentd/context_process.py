@@ -41,7 +41,7 @@ def enter_context_process(fds: Sequence[int], null: int, env: Mapping[str, str],
             profile.prepare_context()
         os.environ.clear()
         os.environ.update(env)
-        _reseed()
+        reseed()
         streams.renew()
         namespace = _make_main(profile)
         os.register_at_fork(after_in_child=control.close)
@@ -82,7 +82,7 @@ class _Seedable(Protocol):
     def seed(self) -> None: ...
 
 
-def _reseed() -> None:
+def reseed() -> None:
     """Give this fork its own random numbers: forks otherwise repeat init's sequence."""
     for name in ("random", "numpy.random"):
         module = sys.modules.get(name)
