@@ -11,7 +11,7 @@ import pytest
 
 from cloche_contract.provider import KillRequest
 from cloche_local.provider import LocalProvider
-from tests.packages.local.sandboxes import Sandbox, become_subreaper, made, make_provider, opened
+from tests.packages.local.sandboxes import Sandbox, become_subreaper, made, make_provider, opened, reap_orphans
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +29,13 @@ def folder() -> Generator[Path]:
 @pytest.fixture(scope="session", autouse=True)
 def subreaper() -> None:
     become_subreaper()
+
+
+@pytest.fixture(autouse=True)
+def no_zombies() -> Generator[None]:
+    """What was orphaned in a test is reaped after it: a zombie still counts for the process limit of its id."""
+    yield
+    reap_orphans()
 
 
 _causes: list[str] = []

@@ -7,7 +7,7 @@ import ctypes
 import json
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -139,6 +139,15 @@ def client_of(record: SandboxRecord) -> httpx.AsyncClient:
 def become_subreaper() -> None:
     """Orphans come to us: the test machine's pid 1 may reap them seconds late, and a zombie would count as alive."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def reap_orphans() -> None:
+    """Reap every child of ours that has ended and that nobody waits for any more."""
+    for task in os.listdir("/proc/self/task"):
+        for pid in Path(f"/proc/self/task/{task}/children").read_text().split():
+            if not is_running(int(pid)):
+                with suppress(ChildProcessError):
+                    os.waitpid(int(pid), os.WNOHANG)
 
 
 def processes_with(mark: str) -> list[int]:
