@@ -92,4 +92,10 @@ def test_published_set_answers_by_name() -> None:
     assert found.tool("run_code") is found.tools[4]
     assert found.tool("nope") is None
     assert found.server_name == "agent-sandbox"
-    assert 0 < len(found.instructions) <= 2000
+
+
+def test_instructions_are_short_and_name_known_tools_only() -> None:
+    """MCP page, section 4, rule 10: at most 2,000 characters."""
+    found = published_set("sandbox")
+    assert 0 < sum(len(part["text"]) + 1 for part in found.instructions) <= 2000
+    assert {tool for part in found.instructions for tool in part["tools"]} <= set(found.tool_names)

@@ -1,18 +1,17 @@
 """Pydantic models of every schema, made by datamodel-code-generator in a folder of its own."""
 
-import contextlib
-import io
 import json
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, cast
-
-from datamodel_code_generator.__main__ import main as generate
 
 from cloche_codegen.ir import ToolSet
 from cloche_codegen.load import Document, JsonObject, Library
 
 OPTIONS = [
+    "--ignore-pyproject",
     "--input-file-type",
     "jsonschema",
     "--output-model-type",
@@ -117,11 +116,11 @@ def emit(library: Library, sets: list[ToolSet], prefix: str) -> dict[str, tuple[
 
 
 def _run(arguments: list[str]) -> None:
-    noise = io.StringIO()
-    with contextlib.redirect_stderr(noise), contextlib.redirect_stdout(noise):
-        code = generate(arguments)
-    if code != 0:
-        raise RuntimeError(f"datamodel-code-generator failed: {noise.getvalue()}")
+    """In a process of its own: the generator takes over signals, and reads settings of where it runs."""
+    command = [sys.executable, "-X", "utf8", "-m", "datamodel_code_generator", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"datamodel-code-generator failed: {done.stderr}")
 
 
 def _titled(text: str, doc: Document) -> str:
