@@ -322,6 +322,19 @@ def test_multiprocessing_works(client: Client) -> None:
     assert client.execute(code).stdout == "[0, 1, 4, 9]\n"
 
 
+def test_notebook_imports_work_without_ipython(client: Client, agent: PlainAgent) -> None:
+    """Code written for notebooks imports display and its kinds; where IPython is not installed, they work too."""
+    code = (
+        "from IPython.display import HTML, Image, Markdown, JSON, display\n"
+        "display(HTML('<b>1</b>'), Markdown('**2**'), JSON({'a': 3}))\n"
+        "open('p.png', 'wb').write(b'\\x89PNG 4')\ndisplay(Image('p.png'), Image(data=b'\\xff\\xd8\\xff'))"
+    )
+    ran = client.execute(code)
+    kinds = [sorted(set(result) - {"type", "text", "is_main_result"}) for result in ran.results]
+    assert kinds == [["html"], ["markdown"], ["json"], ["png"], ["jpeg"]], ran.lines
+    assert client.execute("import IPython; IPython.get_ipython() is None").results[0]["text"] == "True"
+
+
 def test_notebook_lines_work(client: Client) -> None:
     """`!command` and harmless magics, as notebook users write them."""
     ran = client.execute("%matplotlib inline\n!echo from shell\nx = 7 % 4\nx")

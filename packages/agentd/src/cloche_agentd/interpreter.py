@@ -18,6 +18,7 @@ from . import outcome, streams
 from .control import BlockingControl, Header
 from .display import Displays
 from .figures import Figures
+from .notebook_names import NotebookNames
 from .shellisms import without_shellisms
 
 _FLAGS: Final = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -38,6 +39,7 @@ class Interpreter:
         self._figures = Figures(self._displays)
         builtins.__dict__["display"] = self._displays.display
         namespace["display"] = self._displays.display
+        NotebookNames(self._displays.display).install()
         signal.signal(signal.SIGINT, self._interrupt)
 
     def serve(self) -> None:
