@@ -48,9 +48,9 @@ def _add_handler(repository: Path) -> None:
     """One method, and the names that it mentions."""
     file = repository / "packages/sdk/src/cloche_sdk/toolset.py"
     text = file.read_text(encoding="utf-8")
-    text = text.replace(
-        "    ReadFileInput,\n", "    PingSandboxInput,\n    PingSandboxOutput,\n    ReadFileInput,\n", 1
-    )
+    first = "from __future__ import annotations\n"
+    names = "from cloche_contract.sandbox import PingSandboxInput, PingSandboxOutput\n"
+    text = text.replace(first, f"{first}\n{names}", 1)
     before = "    async def kill_sandbox("
     assert text.count(before) == 1
     file.write_text(text.replace(before, f"{HANDLER.lstrip(chr(10))}\n{before}"), encoding="utf-8")
