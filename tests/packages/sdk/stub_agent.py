@@ -141,7 +141,7 @@ class StubProvider:
 
     id = "stub"
 
-    def __init__(self, socket_path: str, *, renew_on_request: bool) -> None:
+    def __init__(self, socket_path: str | None, base_url: str, *, renew_on_request: bool) -> None:
         self.alive = True
         self.gone_after: int | None = None
         self.asked: list[str] = []
@@ -150,8 +150,9 @@ class StubProvider:
             template="base",
             status="running",
             agent=AgentEndpoint(
-                base_url="http://agent",
+                base_url=base_url,
                 socket_path=socket_path,
+                headers={"E2b-Sandbox-Id": "sb1"},
                 access_token=SecretStr(TOKEN),
                 version="1",
                 renew_on_request=renew_on_request,
@@ -202,12 +203,24 @@ class Stub:
 
 @asynccontextmanager
 async def stub(
-    folder: Path, answer: Answer, *, renew_on_request: bool = True, http_timeout: str = "30"
+    folder: Path,
+    answer: Answer,
+    *,
+    renew_on_request: bool = True,
+    http_timeout: str = "30",
+    over_tcp: bool = False,
 ) -> AsyncGenerator[Stub]:
-    """Serve `answer` on a socket while the block runs."""
+    """Serve `answer` on a unix socket, or behind a path of a TCP port, while the block runs."""
     socket_path = str(folder / "agent.sock")
     agent = StubAgent(socket_path, answer)
-    provider = StubProvider(socket_path, renew_on_request=renew_on_request)
+    # asyncio's own server: the listener of anyio for unix sockets loses a race when it is cancelled.
+    if over_tcp:
+        server = await asyncio.start_server(agent.serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        provider = StubProvider(None, f"http://127.0.0.1:{port}/prefix/", renew_on_request=renew_on_request)
+    else:
+        server = await asyncio.start_unix_server(agent.serve, socket_path)
+        provider = StubProvider(socket_path, "http://agent", renew_on_request=renew_on_request)
 
     @asynccontextmanager
     async def open_provider(options: ProviderOptions) -> AsyncGenerator[StubProvider]:
@@ -219,8 +232,6 @@ async def stub(
         providers=lambda: frozenset({"stub"}),
         load=lambda name: open_provider,
     )
-    # asyncio's own server: the listener of anyio for unix sockets loses a race when it is cancelled.
-    server = await asyncio.start_unix_server(agent.serve, socket_path)
     try:
         yield Stub(agent, provider, doors)
     finally:

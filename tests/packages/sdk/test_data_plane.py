@@ -41,7 +41,7 @@ def _data(text: bytes, name: str = "stdout") -> Mapping[str, Any]:
 
 async def _echo(stream: Peer, request: Request) -> None:
     """A command that prints `hi` and ends well; everything else is healthy."""
-    if not request.target.startswith("/process"):
+    if "/process" not in request.target:
         await stream.send(b"HTTP/1.1 204 No Content\r\n\r\n")
         return
     await begin_stream(stream)
@@ -72,6 +72,16 @@ async def test_every_request_carries_the_token_and_the_default_timeout(tmp_path:
         assert headers["connect-timeout-ms"] == "60000"
         assert headers["cloche-kill-on-disconnect"] == "1"
         assert "cloche-renew" not in headers
+
+
+async def test_an_agent_behind_an_address_is_the_same_to_the_client(tmp_path: Path) -> None:
+    """D24: one data plane; a prefix of the address and the headers that route to the sandbox are kept."""
+    async with stub(tmp_path, _echo, over_tcp=True) as found, await AsyncSandbox.create(doors=found.doors) as sandbox:
+        assert (await sandbox.commands.run("x")).stdout == "hi\n"
+        request = found.agent.requests[0]
+        assert request.target == "/prefix/process.Process/Start"
+        assert request.headers["e2b-sandbox-id"] == "sb1"
+        assert request.headers["host"].startswith("127.0.0.1:")
 
 
 async def test_a_renewal_rides_on_the_request(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 
@@ -120,6 +121,15 @@ async def test_files_have_the_usual_operations(unsandboxed_plane: ScriptedPlane)
         assert not await sandbox.files.exists(f"{home}/a/b/c")
         await sandbox.files.remove(f"{home}/a")
         assert [entry.name for entry in (await sandbox.files.list(home)).entries] == ["d"]
+
+
+async def test_large_files_go_both_ways(unsandboxed_plane: ScriptedPlane) -> None:
+    """F1, F10: 24 MB, more than any buffer on the way holds."""
+    data = random.Random(1).randbytes(24_000_000)
+    async with await AsyncSandbox.create(doors=_doors()) as sandbox:
+        home = (await sandbox.commands.run("pwd")).stdout.strip()
+        assert (await sandbox.files.write(f"{home}/large", data)).size == len(data)
+        assert await sandbox.files.read_bytes(f"{home}/large") == data
 
 
 async def test_callbacks_see_everything_while_the_result_is_capped(unsandboxed_plane: ScriptedPlane) -> None:
