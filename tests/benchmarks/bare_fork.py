@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from cloche_local import mounts, templates, users
 from cloche_local import syscalls as sys_
-from cloche_local.spec import RootPlan
+from cloche_local.spec import Protections, RootPlan
 
 PROCESSES = 512
 DISK_MB = 1024
@@ -88,8 +88,8 @@ class Floor:
                 range_base=0 if id_range is None else id_range.base,
                 userns_fd=-1 if id_range is None else id_range.userns_fd,
             )
-            root = mounts.build_root(self.plan, staging, read_only=True)
-            mounts.mount_proc(root)
+            root = mounts.build_root(self.plan, staging, Protections())
+            mounts.mount_proc(root, own=True)
             mounts.seal_proc_sys(root)
             mounts.switch_root(root)
             if id_range is not None:
