@@ -8,10 +8,11 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from mcp import Client
 
 from cloche_contract.errors import ConfigurationInvalid
 from cloche_contract.kernel.toolset import ToolSession
-from cloche_contract.serving import LazySession
+from cloche_contract.serving import LazySession, ToolServer
 from cloche_contract.serving.calls import LiveCall
 from tests.contract.serving_session import Session
 
@@ -119,6 +120,28 @@ async def test_only_a_session_opened_ahead_of_the_first_call_loads_what_later_ca
                     await session.get()
                 session.begin_close()
         assert warmed.is_set() is ahead
+
+
+async def test_a_list_opens_the_session_once_and_only_after_its_answer() -> None:
+    opener = Opener()
+    opener.failures.append(RuntimeError("cannot import"))
+    async with running(opener) as session:
+        tools = ToolServer("sandbox", session)
+        async with Client(tools.server, mode="legacy") as client:
+            tools.on_answer()
+            await client.list_tools()
+            await anyio.wait_all_tasks_blocked()
+            assert opener.log == []
+            for _ in range(3):
+                tools.on_answer()
+                await session_settled(session)
+    assert opener.log == ["load"]
+
+
+async def session_settled(session: LazySession) -> None:
+    """Give an opening in a worker thread the time that it takes."""
+    await anyio.to_thread.run_sync(lambda: None)
+    await anyio.wait_all_tasks_blocked()
 
 
 async def test_closing_stops_an_opening_that_hangs() -> None:

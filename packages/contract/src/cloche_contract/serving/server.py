@@ -63,6 +63,7 @@ class ToolServer:
     def on_answer(self) -> None:
         """Tell that an answer is on the wire: from now on opening the session delays nobody."""
         if self._listed:
+            self._listed = False  # one try for each list: a session that cannot be opened is not tried for ever
             self.session.want()
 
     def _low_level_server(self) -> Server[Any]:
