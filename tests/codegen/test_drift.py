@@ -149,9 +149,13 @@ def _change_a_schema(repository: Path) -> str:
     return "models/lifecycle/sandbox.py (from schemas/lifecycle/sandbox.json)"
 
 
+def test_check_command_is_silent_when_nothing_differs(repository: Path) -> None:
+    done = _check(repository)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("change", [_change_a_byte, _add_a_file, _change_a_schema])
 def test_check_command_fails_and_says_what_to_edit(repository: Path, change: Callable[[Path], str]) -> None:
-    assert _check(repository).returncode == 0
     expected = change(repository)
     done = _check(repository)
     assert done.returncode == 1

@@ -120,7 +120,6 @@ def test_a_new_tool_is_one_schema_and_one_method(repository: Path) -> None:
 
 def test_a_tool_without_its_method_is_a_type_error(repository: Path) -> None:
     """Decision D10; architecture 0.5: a forgotten handler is a pyright error, not a runtime surprise."""
-    assert _type_errors(repository) == []
     _add_tool(repository)
     (found,) = _type_errors(repository)
     assert '"ping_sandbox" is not present' in found

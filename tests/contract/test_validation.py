@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloche_contract.errors import InvalidArgument, OutputMismatch, envelope
@@ -140,6 +140,7 @@ def test_refused_output_holds_nothing_of_it() -> None:
     assert MARKER not in str(caught.value) + json.dumps(envelope("sandbox", caught.value))
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.text(), st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists)))
 def test_any_object_is_judged_without_a_surprise(arguments: dict[str, Any]) -> None:
     """Whatever a client sends: accepted, or InvalidArgument, and nothing else."""

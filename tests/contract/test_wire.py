@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloche_contract.wire.connect import FramingError, StreamDecoder, catalogue_error, encode_message
@@ -24,6 +24,7 @@ def _cut(raw: bytes, sizes: list[int]) -> list[bytes]:
     return [*chunks, raw]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(min_value=0, max_value=9), max_size=40))
 def test_stream_is_the_same_however_it_is_cut(sizes: list[int]) -> None:
     raw = b"".join(map(encode_message, MESSAGES)) + END
@@ -32,6 +33,7 @@ def test_stream_is_the_same_however_it_is_cut(sizes: list[int]) -> None:
     assert decoder.finished
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(min_value=0, max_value=9), max_size=40))
 def test_lines_are_the_same_however_they_are_cut(sizes: list[int]) -> None:
     raw = b"\n".join(json.dumps(message).encode() for message in MESSAGES)
