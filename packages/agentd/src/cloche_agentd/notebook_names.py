@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 _TEXT_KINDS: Final = {
     "HTML": "text/html",
@@ -61,7 +63,7 @@ def _clear_nothing(*_arguments: object, **_options: object) -> None:
     """What was shown has left already."""
 
 
-class NotebookNames(MetaPathFinder, Loader):
+class NotebookNames:
     """Finds IPython where no other finder does: it stands last, and a real IPython comes first."""
 
     def __init__(self, display: Callable[..., None]) -> None:
@@ -75,9 +77,11 @@ class NotebookNames(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         del path, target
+        # importlib asks for the two methods below and no more; its base class would cost every start 10 ms.
+        loader = cast("Loader", self)
         if fullname == "IPython":
-            return ModuleSpec(fullname, self, is_package=True)
-        return ModuleSpec(fullname, self) if fullname == "IPython.display" else None
+            return ModuleSpec(fullname, loader, is_package=True)
+        return ModuleSpec(fullname, loader) if fullname == "IPython.display" else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         del spec
