@@ -199,6 +199,7 @@ async def call_group() -> AsyncGenerator[Group]:
         echo = contender('run_command("echo")', cloche, "run_command", {"command": "echo"})
         cheapest = contender("get_sandbox, the cheapest call", cloche, "get_sandbox", {})
         listing = contender("list_sandboxes", cloche, "list_sandboxes", {"limit": 1})
+        noop = contender("bare mcp server, no-op tool", bare, "noop", {})
         code = contender('run_code("x = 1")', cloche, "run_code", {"code": "x = 1"})
         yield Group(
             "One call over MCP stdio",
