@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError as InvalidSchema
 from jsonschema.exceptions import ValidationError
 
 from cloche_codegen import examples, portable
@@ -55,8 +56,8 @@ def _broken(path: str, validator: Any, value: Any) -> Findings:
 def _dialect(path: str, schema: JsonObject) -> Findings:
     try:
         Draft202012Validator.check_schema(schema)
-    except Exception as exc:  # noqa: BLE001 - several libraries raise here, and all of it is the author's mistake
-        yield f"META {path}: {str(exc).splitlines()[0]}"
+    except InvalidSchema as exc:
+        yield f"META {path}: {exc.message}"
 
 
 def _keywords(known: dict[str, Any], where: str, node: JsonObject) -> Findings:
