@@ -84,6 +84,16 @@ async def test_a_wrong_lifetime_is_refused_before_the_platform_is_asked(
     assert scripted_plane.script.operations() == []
 
 
+async def test_a_refusal_names_argument_rule_and_limit_and_no_value(doors: Doors) -> None:
+    """D12."""
+    with pytest.raises(InvalidArgument) as caught:
+        await AsyncSandbox.create(timeout=86_401, doors=doors)
+    assert str(caught.value) == "timeout: must be at most 86400."
+    with pytest.raises(InvalidArgument) as caught:
+        await AsyncSandbox.kill_by_id("scripted:", doors=doors)
+    assert str(caught.value) == "sandbox_id: is shorter than allowed; characters at least: 1."
+
+
 async def test_create_sends_only_what_was_given(doors: Doors, scripted_plane: ScriptedPlane) -> None:
     """Seed 000, rule 54."""
     async with await AsyncSandbox.create(doors=doors):

@@ -101,7 +101,7 @@ class Doors:
         elif not _PROVIDER_ID.fullmatch(prefix):
             raise ProviderUnknown(available=sorted(self.providers()))
         if not rest.strip():
-            raise InvalidArgument(field="sandbox_id", rule="minLength")
+            raise InvalidArgument(field="sandbox_id", rule="minLength", limit=1)
         if prefix and provider and prefix != provider:
             self.provider(prefix)
             raise ProviderMismatch

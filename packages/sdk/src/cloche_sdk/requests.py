@@ -12,14 +12,14 @@ __all__ = ["build"]
 
 Request = TypeVar("Request", bound=BaseModel)
 
-# pydantic's names for a broken rule, as JSON Schema calls them.
+# pydantic's names for a broken rule, as JSON Schema calls them, and where its limit stands.
 _RULES = {
-    "greater_than_equal": "minimum",
-    "less_than_equal": "maximum",
-    "string_too_short": "minLength",
-    "string_too_long": "maxLength",
-    "string_pattern_mismatch": "pattern",
-    "literal_error": "enum",
+    "greater_than_equal": ("minimum", "ge"),
+    "less_than_equal": ("maximum", "le"),
+    "string_too_short": ("minLength", "min_length"),
+    "string_too_long": ("maxLength", "max_length"),
+    "string_pattern_mismatch": ("pattern", ""),
+    "literal_error": ("enum", ""),
 }
 
 
@@ -32,6 +32,8 @@ def build(model: type[Request], **values: object) -> Request:
     try:
         return model.model_validate({name: value for name, value in values.items() if value is not None})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = error.errors(include_url=False, include_input=False)[0]
         name = str(first["loc"][0]) if first["loc"] else "arguments"
-        raise InvalidArgument(field=name, rule=_RULES.get(first["type"], "type")) from None
+        rule, key = _RULES.get(first["type"], ("type", ""))
+        limit = first.get("ctx", {}).get(key)
+        raise InvalidArgument(field=name, rule=rule, limit=limit if isinstance(limit, int) else None) from None
