@@ -148,6 +148,15 @@ def test_public_names_are_a_decision(frozen: SnapshotAssertion, facade: str) -> 
         assert getattr(module, name) is not None
 
 
+PACKAGES = ("cloche_agentd", "cloche_contract.serving", "cloche_mcp_stdio", "cloche_sdk")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_names_of_each_package_are_a_decision(frozen: SnapshotAssertion, package: str) -> None:
+    """Style S16: adding to __all__ is an API decision."""
+    assert sorted(cast("list[str]", vars(importlib.import_module(package))["__all__"])) == frozen
+
+
 def test_every_hand_written_module_at_the_top_is_a_known_facade() -> None:
     there = {path.stem for path in (ROOT / "packages/contract/src/cloche_contract").glob("*.py")}
     assert there == {*PUBLIC, "__init__"}
