@@ -16,7 +16,7 @@ import anyio
 import httpx
 
 from cloche_contract.lifecycle import SandboxRecord
-from cloche_contract.provider import CreateRequest, KillRequest, ProviderOptions
+from cloche_contract.provider import CreateRequest, KillRequest, ListRequest, ProviderOptions
 from cloche_local.probe import Host
 from cloche_local.provider import LocalProvider
 from cloche_local.spec import Limits, Protections
@@ -61,6 +61,9 @@ class Sandbox:
         }
         raw = b"\0" + len(body).to_bytes(4, "big") + body
         answer = await self.client.post("/process.Process/Start", content=raw, headers=headers)
+        if answer.headers.get("content-type", "").startswith("application/json"):
+            # Refused before a stream began.
+            return Ran(error=answer.json())
         return _read_frames(answer.content)
 
     async def python(self, code: str, *, user: str = "user", timeout_s: float = 20) -> Ran:
@@ -110,7 +113,7 @@ async def opened(provider: LocalProvider) -> AsyncGenerator[LocalProvider]:
         yield provider
     finally:
         with anyio.CancelScope(shield=True):
-            for record in provider._state.records():
+            for record in (await provider.list(ListRequest())).sandboxes:
                 await provider.kill(KillRequest(sandbox_id=record.sandbox_id))
             await provider.close()
 
@@ -119,7 +122,7 @@ async def opened(provider: LocalProvider) -> AsyncGenerator[LocalProvider]:
 async def made(provider: LocalProvider, **request: Any) -> AsyncGenerator[Sandbox]:
     """A sandbox of `provider`; killed with it, if not before."""
     wanted = {"template": "base", "timeout": 120, **request}
-    record = await provider.create(CreateRequest(**wanted))
+    record = await provider.create(CreateRequest.model_validate(wanted))
     async with client_of(record) as client:
         yield Sandbox(record, client)
 
@@ -164,6 +167,15 @@ def processes_with(mark: str) -> list[int]:
         if mark.encode() in arguments and state != b"Z":
             found.append(int(name))
     return found
+
+
+def zygote_pid() -> int:
+    """The zygote that a provider of this process started, by its constant arguments."""
+    for pid in processes_with("from cloche_local import zygote"):
+        parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
+        if int(parent) == os.getpid():
+            return pid
+    raise AssertionError("no zygote runs")
 
 
 def is_running(pid: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from cloche_contract.errors import (
     TemplateNotFound,
     UnsupportedOperation,
 )
+from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
     ConnectRequest,
     CreateRequest,
@@ -28,7 +30,16 @@ from cloche_contract.provider import (
     SetTimeoutRequest,
 )
 from cloche_local.provider import LocalProvider
-from tests.packages.local.sandboxes import HOST_ROOT, Sandbox, is_running, made, make_provider, opened, until_gone
+from tests.packages.local.sandboxes import (
+    HOST_ROOT,
+    Sandbox,
+    is_running,
+    made,
+    make_provider,
+    opened,
+    until_gone,
+    zygote_pid,
+)
 
 _ANOTHER_PROCESS = """
 import anyio, json, sys
@@ -139,12 +150,9 @@ async def test_closing_the_provider_lets_sandboxes_live(provider: LocalProvider,
 async def test_a_zygote_that_died_is_replaced(provider: LocalProvider) -> None:
     """local-runtime, Processes: the zygote holds nothing that the next one lacks."""
     await provider.warm()
-    launcher = provider._launcher
-    assert launcher is not None
-    process = launcher._process
-    assert process is not None
-    process.kill()
-    await until_gone(process.pid)
+    pid = zygote_pid()
+    os.kill(pid, signal.SIGKILL)
+    await until_gone(pid)
     async with made(provider) as sandbox:
         assert (await sandbox.run("echo again")).stdout == "again\n"
 
@@ -192,7 +200,7 @@ async def test_a_request_without_the_token_is_refused(sandbox: Sandbox) -> None:
     assert answer.status_code == 401
 
 
-async def test_a_cancelled_create_leaves_no_sandbox(provider: LocalProvider) -> None:
+async def test_a_cancelled_create_leaves_no_sandbox(provider: LocalProvider, folder: Path) -> None:
     """S6 and D17: cancelled at any moment, nothing of it runs on."""
     await provider.warm()
     async with made(provider):
@@ -200,16 +208,18 @@ async def test_a_cancelled_create_leaves_no_sandbox(provider: LocalProvider) -> 
             with anyio.move_on_after(step * 0.002):
                 await provider.create(CreateRequest(template="base", timeout=60))
                 continue
-        expected = {record.sandbox_id for record in (await provider.list(ListRequest())).sandboxes}
-        # Those that were answered in time are listed; whatever was cancelled must have gone by itself.
-        for record in provider._state.records():
-            assert record.sandbox_id in expected
-            assert is_running(record.keeper_pid)
+        listed = {record.sandbox_id for record in (await provider.list(ListRequest())).sandboxes}
+        # Those that were answered in time are listed; whatever was cancelled has gone, its folder and all.
+        left = {path.name for path in (folder / "state").iterdir() if not path.name.startswith(".")}
+        assert left == listed
+        for sandbox_id in listed:
+            facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox_id))).facts
+            assert is_running(int(facts["keeper_pid"]))
 
 
 async def test_many_sandboxes_at_once_are_all_apart(provider: LocalProvider) -> None:
     """local-runtime, Users: an own id range per sandbox of root; requests wait in the zygote's socket."""
-    records = []
+    records: list[SandboxRecord] = []
 
     async def make() -> None:
         records.append(await provider.create(CreateRequest(template="base", timeout=60)))
@@ -219,7 +229,7 @@ async def test_many_sandboxes_at_once_are_all_apart(provider: LocalProvider) -> 
             tasks.start_soon(make)
     assert len({record.sandbox_id for record in records}) == 12
     if HOST_ROOT:
-        uids = set()
+        uids: set[str] = set()
         for record in records:
             facts = (await provider.inspect(InspectRequest(sandbox_id=record.sandbox_id))).facts
             status = Path(f"/proc/{facts['init_pid']}/status").read_text()
@@ -261,32 +271,31 @@ async def test_a_stuck_keeper_is_killed_by_its_descriptor(sandbox: Sandbox, prov
     await until_gone(int(facts["init_pid"]))
 
 
-async def test_connect_gives_the_endpoint_and_expired_is_said(sandbox: Sandbox, provider: LocalProvider) -> None:
+async def test_connect_gives_the_endpoint_and_expired_is_said(
+    sandbox: Sandbox, provider: LocalProvider, folder: Path
+) -> None:
     """Provider interface, connect."""
     record = await provider.connect(ConnectRequest(sandbox_id=sandbox.id))
     assert record.agent is not None
-    state = Path(provider._state.folder(sandbox.id)) / "deadline"
-    state.write_text(json.dumps({"boot": 1.0, "wall": 1.0}))
+    (folder / "state" / sandbox.id / "deadline").write_text(json.dumps({"boot": 1.0, "wall": 1.0}))
     with pytest.raises(SandboxExpired):
         await provider.connect(ConnectRequest(sandbox_id=sandbox.id))
 
 
-async def test_the_zygote_has_constant_arguments_and_an_empty_environment(provider: LocalProvider) -> None:
+async def test_the_zygote_has_constant_arguments_and_an_empty_environment(
+    provider: LocalProvider, folder: Path
+) -> None:
     """local-runtime, Processes: its exec-time environment and argv are readable by user code."""
     await provider.warm()
-    launcher = provider._launcher
-    assert launcher is not None
-    assert launcher._process is not None
-    # Ready: the exec has happened.
     async with made(provider) as sandbox:
-        arguments = Path(f"/proc/{launcher._process.pid}/cmdline").read_bytes().split(b"\0")
-        assert Path(f"/proc/{launcher._process.pid}/environ").read_bytes() == b""
+        arguments = Path(f"/proc/{zygote_pid()}/cmdline").read_bytes().split(b"\0")
+        assert Path(f"/proc/{zygote_pid()}/environ").read_bytes() == b""
         assert [arguments[1], arguments[2], arguments[3]] == [b"-I", b"-S", b"-c"]
-        assert not any(str(provider._paths.state).encode() in argument for argument in arguments)
+        assert not any(str(folder).encode() in argument for argument in arguments)
         # What user code sees of it, through the interpreter that was forked from it.
         lines = await sandbox.execute(
             "print(open('/proc/self/environ').read() == '', open('/proc/self/cmdline').read())"
         )
         text = "".join(str(line.get("text", "")) for line in lines)
         assert text.startswith("True")
-        assert str(provider._paths.state) not in text
+        assert str(folder) not in text

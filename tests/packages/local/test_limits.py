@@ -203,7 +203,7 @@ async def test_an_ordinary_user_gets_unsupported_limit_and_no_sandbox(provider: 
     """D23: an option that cannot be enforced is refused, not ignored."""
     for fields, resource in (({"memory": 64}, "memory"), ({"cpu": 1}, "cpu")):
         with pytest.raises(UnsupportedLimit) as refused:
-            await provider.create(CreateRequest(template="base", timeout=60, **fields))
+            await provider.create(CreateRequest.model_validate({"template": "base", "timeout": 60, **fields}))
         assert refused.value.details["limit"] == resource
     assert (await provider.list(ListRequest())).sandboxes == []
 

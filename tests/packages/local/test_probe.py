@@ -125,7 +125,7 @@ async def test_e16_a_refused_step_is_one_typed_cause(
         raise CreateRefused(step, number)
 
     monkeypatch.setattr(launcher_module.Launcher, "create", refuse)
-    monkeypatch.setattr(launcher_module.Launcher, "start", lambda _self: _nothing())
+    monkeypatch.setattr(launcher_module.Launcher, "start", _start_nothing)
     fit = FakeHost(root=host.is_root(), files={**_WITH_SECCOMP, _APPARMOR: host.read(_APPARMOR) or "0"})
     assert probe.cause_of(host, step, number) == cause
     if host.read(_CLONE) is not None or (host.is_root() and not HOST_ROOT):
@@ -137,7 +137,7 @@ async def test_e16_a_refused_step_is_one_typed_cause(
         assert refused.value.details["cause"] == cause
 
 
-async def _nothing() -> None:
+async def _start_nothing(_self: launcher_module.Launcher) -> None:
     return None
 
 
@@ -220,7 +220,7 @@ print(outside, any("site-packages" in path for path in sys.path))
 
 def test_the_guest_half_is_standard_library_only() -> None:
     """local-runtime, Processes: under -I -S, with nothing but our own folders."""
-    code = _GUEST_ONLY.format(folders=launcher_module._code_folders())
+    code = _GUEST_ONLY.format(folders=launcher_module.code_folders())
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["[]", "False"]

@@ -97,7 +97,7 @@ class Launcher:
                 # A Ctrl-C in the server's terminal is for the server alone.
                 start_new_session=True,
             )
-            ours.send("\0".join(_code_folders()).encode())
+            ours.send("\0".join(code_folders()).encode())
             hello = json.dumps(_hello(self._settings)).encode()
             socket.send_fds(ours, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
         ours.setblocking(False)
@@ -215,7 +215,7 @@ def _hello(settings: Settings) -> Mapping[str, object]:
     }
 
 
-def _code_folders() -> list[str]:
+def code_folders() -> list[str]:
     """Where the guest half and the agent are imported from. Found, not imported: the agent is the guest's."""
     folders: list[str] = []
     for package in ("cloche_local", "cloche_agentd"):

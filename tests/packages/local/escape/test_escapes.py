@@ -46,7 +46,11 @@ def _show_folder(patch: pytest.MonkeyPatch, library_folder: str) -> None:
     found = templates.find_template(templates.BASE)
     assert found is not None
     template = replace(found, library_folder=library_folder)
-    patch.setattr(templates, "find_template", lambda _name: template)
+
+    def only_this(_name: str) -> templates.Template:
+        return template
+
+    patch.setattr(templates, "find_template", only_this)
 
 
 async def _try(folder: Path, attempt: Attempt, facts: dict[str, str], without: tuple[str, ...]) -> str:
