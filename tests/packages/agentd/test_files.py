@@ -390,3 +390,21 @@ def test_signed_url_needs_no_token(client: Client, agent: PlainAgent) -> None:
         assert stranger.call("GET", url(None, "write")).status == 401
         assert stranger.call("GET", url(None, token="guess")).status == 401
         assert stranger.call("POST", url(None, "write"), b"new").status == 200
+
+
+def test_large_folders_are_listed_and_removed_in_steps(client: Client, agent: PlainAgent) -> None:
+    """D9: bounded on the way, not afterwards; and removal takes wide and deep folders, links included."""
+    root = agent.home / "wide"
+    for number in range(30):
+        (root / f"d{number:02}").mkdir(parents=True)
+    for number in range(3000):
+        (root / f"f{number:04}").touch()
+    deep = root / "d00" / "/".join("x" * 60)
+    deep.mkdir(parents=True)
+    (deep / "out").symlink_to(agent.home)
+    reply = client.rpc("/filesystem.Filesystem/ListDir", {"path": "wide", "limit": 31}).value
+    assert [entry["name"] for entry in reply["entries"]][-2:] == ["d29", "f0000"]
+    assert reply["total"] == 3030
+    assert client.rpc("/filesystem.Filesystem/Remove", {"path": "wide"}).status == 200
+    assert not root.exists()
+    assert agent.home.exists()

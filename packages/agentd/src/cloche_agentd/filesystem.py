@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import posixpath
-import shutil
 import stat
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,9 +14,11 @@ from . import fields, limits
 from .accounts import Accounts
 from .config import AgentConfig, KeeperHooks, User
 from .failures import AgentError, from_os_error, invalid_argument
+from .listing import list_below
 from .paths import Resolver, absolute, display
+from .removal import remove_tree
 
-_SCAN_SLICE: Final = 2000
+_STAT_STEP: Final = 500
 
 Json = Mapping[str, object]
 
@@ -51,42 +52,21 @@ class FilesystemService:
         with self._hooks.become(user):
             folder = self._resolver.target(path)
             _check_folder(folder, path)
-        found = await self._walk(folder, posixpath.normpath(path), depth, user)
-        total = len(found)
-        found.sort()
+        try:
+            found = await list_below(folder, posixpath.normpath(path), depth, limit, lambda: self._hooks.become(user))
+        except OSError as error:
+            raise from_os_error(error, path) from error
         entries: list[Json] = []
-        for start in range(0, min(total, limit), _SCAN_SLICE):
+        for start in range(0, len(found.entries), _STAT_STEP):
             if start:
                 await asyncio.sleep(0)
             with self._hooks.become(user):
-                for shown, real in found[start : min(start + _SCAN_SLICE, limit)]:
+                for shown, real in found.entries[start : start + _STAT_STEP]:
                     try:
                         entries.append(self._entry(real, shown))
                     except AgentError:
                         continue
-        return {"entries": entries, "total": total}
-
-    async def _walk(self, folder: str, shown: str, depth: int, user: User) -> list[tuple[str, str]]:
-        """Return (shown path, real path) of everything below, down to `depth` levels; links are not followed."""
-        found: list[tuple[str, str]] = []
-        pending = [(folder, shown, 1)]
-        while pending:
-            real, name, level = pending.pop()
-            with self._hooks.become(user):
-                try:
-                    scan = os.scandir(real)
-                except OSError as error:
-                    if level == 1:
-                        raise from_os_error(error, shown) from error
-                    continue
-            with scan:
-                for count, item in enumerate(scan, 1):
-                    found.append((posixpath.join(name, item.name), item.path))
-                    if level < depth and item.is_dir(follow_symlinks=False):
-                        pending.append((item.path, posixpath.join(name, item.name), level + 1))
-                    if count % _SCAN_SLICE == 0:
-                        await asyncio.sleep(0)
-        return found
+        return {"entries": entries, "total": found.total}
 
     async def _make(self, request: Json, user: User) -> Json:
         path = absolute(fields.text(request, "path"), user)
@@ -123,15 +103,17 @@ class FilesystemService:
             target = self._resolver.entry(path)
             if target == "/":
                 raise AgentError("permission_denied", "the root cannot be removed", "file_permission_denied")
-            try:
-                if stat.S_ISDIR(os.lstat(target).st_mode):
-                    shutil.rmtree(target)
-                else:
+        try:
+            with self._hooks.become(user):
+                is_folder = stat.S_ISDIR(os.lstat(target).st_mode)
+                if not is_folder:
                     os.unlink(target)
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                raise from_os_error(error, path) from error
+            if is_folder:
+                await remove_tree(target, lambda: self._hooks.become(user))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise from_os_error(error, path) from error
         return {}
 
     # -- entries ------------------------------------------------------------------------------------------------

@@ -104,14 +104,16 @@ def kill_tree(tree: Tree, reap: Callable[[], None]) -> int:
     looked for would otherwise leave a child behind.
     """
     stopped: set[int] = set()
-    for _round in range(limits.KILL_ROUNDS):
+    started = time.monotonic()
+    while time.monotonic() < started + limits.KILL_STOP_S:
         fresh = tree.members(read_table()) - stopped
         if not fresh:
             break
         _signal_all(fresh, signal.SIGSTOP)
         stopped |= fresh
     left: set[int] = stopped
-    for _round in range(limits.KILL_ROUNDS):
+    started = time.monotonic()
+    while time.monotonic() < started + limits.KILL_WAIT_S:
         _signal_all(left, signal.SIGKILL)
         reap()
         left = tree.members(read_table())
