@@ -17,7 +17,7 @@ class Finding:
     sources: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = list(self.sources[:3])
+        shown = list(self.sources[:5])
         more = len(self.sources) - len(shown)
         return f"{self.kind}: {self.path} (from {', '.join(shown)}{f' and {more} more' if more else ''})"
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from cloche_contract.kernel.checks import broken_check
+from cloche_contract.kernel.quick import Accepts, acceptor, compiled
 from cloche_contract.kernel.registry import UnknownTool, models, published_set
 
 if TYPE_CHECKING:
@@ -20,18 +21,32 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
 _LIMITS = frozenset({"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties"})
 
 
-@cache
-def _compiled(pattern: str) -> Callable[[str], object]:
-    # In Python `$` also matches before a last newline; in every other dialect it does not.
-    strict = f"{pattern[:-1]}\\Z" if pattern.endswith("$") and not pattern.endswith("\\$") else pattern
-    return re.compile(strict).search
-
-
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> "Iterator[ValidationError]":
-    if isinstance(instance, str) and not _compiled(pattern)(instance):
+    if isinstance(instance, str) and not compiled(pattern)(instance):
         from jsonschema.exceptions import ValidationError
 
         yield ValidationError("pattern")
+
+
+def _properties(validator: Any, properties: Any, instance: Any, schema: Any) -> "Iterator[ValidationError]":
+    if not isinstance(instance, dict):
+        return
+    known, acceptors = _ACCEPTORS.get(id(properties), (None, {}))
+    if known is not properties:
+        acceptors = {name: acceptor(node) or _accept_nothing for name, node in properties.items()}
+        _ACCEPTORS[id(properties)] = properties, acceptors
+    mapping = cast("dict[str, Any]", instance)
+    for name, accepts in acceptors.items():
+        if name in mapping and not accepts(mapping[name]):
+            yield from validator.descend(mapping[name], properties[name], path=name, schema_path=name)
+
+
+def _accept_nothing(value: Any) -> bool:
+    return False
+
+
+# By identity of the properties, which live as long as the published sets: for ever.
+_ACCEPTORS: dict[int, tuple[object, dict[str, Accepts]]] = {}
 
 
 def _is_integer(checker: Any, instance: Any) -> bool:
@@ -46,7 +61,7 @@ def _validator_class() -> Any:
 
     checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
     make = cast("Callable[..., Any]", extend)
-    return make(Draft202012Validator, {"pattern": _pattern}, type_checker=checker)
+    return make(Draft202012Validator, {"pattern": _pattern, "properties": _properties}, type_checker=checker)
 
 
 @cache
