@@ -4,11 +4,9 @@ Sandboxes belong to the user of the machine, not to this process: another proces
 kills them, and they end by their own deadline when this process is gone.
 """
 
-import hashlib
-import json
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -43,7 +41,7 @@ from cloche_contract.provider import (
     ProviderOptions,
     SetTimeoutRequest,
 )
-from cloche_local import agent_call, inspection, probe, templates
+from cloche_local import agent_call, idempotency, inspection, probe, templates
 from cloche_local.ending import end_keeper
 from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
 from cloche_local.limits import Group, find_hierarchy, left_groups
@@ -58,6 +56,8 @@ DEFAULT_PIDS = 512
 DEFAULT_DISK_MB = 1024
 _AGENT_VERSION = "1"
 _AGENT_TIMEOUT_S = 5.0
+# A create takes milliseconds; a machine that needs this long is not going to answer.
+_CREATE_TIMEOUT_S = 30
 _TRIAL_S = 30
 _NO_LIMIT = 1 << 22
 
@@ -104,7 +104,7 @@ class LocalProvider:
         self._launcher: Launcher | None = None
         self._roots: dict[str, RootPlan] = {}
         self._preparing = anyio.Lock()
-        self._creating: dict[str, anyio.Lock] = {}
+        self._creating = anyio.Lock()
 
     @property
     def id(self) -> str:
@@ -199,9 +199,8 @@ class LocalProvider:
         self, launcher: Launcher, request: CreateRequest, template: templates.Template, wanted: Limits, key: str
     ) -> SandboxRecord:
         """The same key and arguments give the same sandbox, for every process of this user."""
-        key_hash, mark = _idempotency(request, key)
-        lock = self._creating.setdefault(key_hash, anyio.Lock())
-        async with lock:
+        key_hash, mark = idempotency.marks(request, key)
+        async with self._creating, idempotency.held(self._state.keys_lock):
             for record in await anyio.to_thread.run_sync(self._state.records):
                 if record.idempotency.startswith(f"{key_hash}:"):
                     if record.idempotency != mark:
@@ -221,6 +220,8 @@ class LocalProvider:
             raise BackendUnavailable(cause=probe.cause_of(self._host, refused.step, refused.errno)) from refused
         except ZygoteGone as gone:
             raise BackendUnavailable(cause="zygote_failed") from gone
+        except TimeoutError as late:
+            raise ProviderTimeout from late
         record = self._state.read(spec.sandbox_id)
         if record is None:
             raise ProviderFailed
@@ -228,7 +229,8 @@ class LocalProvider:
 
     async def _launch(self, launcher: Launcher, spec: SandboxSpec) -> None:
         try:
-            await launcher.create(spec, prefer_warm=spec.template == templates.CODE_INTERPRETER)
+            with anyio.fail_after(_CREATE_TIMEOUT_S):
+                await launcher.create(spec, prefer_warm=spec.template == templates.CODE_INTERPRETER)
         except BaseException:
             # Refused or cancelled: its keeper has ended or is about to, and nobody knows the id.
             remove_left(spec.folder, f"{spec.runtime_folder}/{spec.socket_name}")
@@ -407,14 +409,6 @@ class LocalProvider:
             await self._launcher.close()
             self._launcher = None
         self._sockets.close()
-
-
-def _idempotency(request: CreateRequest, key: str) -> tuple[str, str]:
-    """`(hash of the key, that and the hash of the arguments)`: neither can be turned back into values."""
-    arguments: Mapping[str, object] = request.model_dump(exclude={"idempotency_key"})
-    key_hash = hashlib.sha256(key.encode()).hexdigest()
-    digest = hashlib.sha256(json.dumps(arguments, sort_keys=True, default=str).encode()).hexdigest()
-    return key_hash, f"{key_hash}:{digest}"
 
 
 def _iso(seconds: float) -> str:

@@ -72,11 +72,17 @@ class StateFolder:
         if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
             raise PermissionError(errno.EPERM, "the state folder belongs to others or is writable by them")
         os.makedirs(self.staging, 0o700, exist_ok=True)
+        os.close(os.open(self.keys_lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
 
     @property
     def staging(self) -> str:
         """An empty folder that each sandbox covers in its own mount namespace."""
         return f"{self.path}/.mnt"
+
+    @property
+    def keys_lock(self) -> str:
+        """The file whose lock is held while a create with an idempotency key looks and makes."""
+        return f"{self.path}/.keys"
 
     def folder(self, sandbox_id: str) -> str:
         """The folder of one sandbox. The id must be one (`is_sandbox_id`)."""
