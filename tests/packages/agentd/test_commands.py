@@ -291,7 +291,9 @@ def test_kill_takes_the_whole_tree_before_it_answers(client: Client, agent: Plai
 def test_terminate_reaches_the_commands_group(client: Client, agent: PlainAgent) -> None:
     """SIGTERM goes to the group, as a terminal's would: the shell's programs get it too."""
     with agent.client() as other:
-        running = other.start("trap 'exit 9' TERM; sleep 300 & echo $!; wait")
+        # A child that is still a shell would take the signal for its parent's trap, and lose it.
+        started = "while ! grep -q sleep /proc/$!/comm; do :; done; echo $!"
+        running = other.start(f"trap 'exit 9' TERM; sleep 300 & {started}; wait")
         running.until(b"\n")
         selector = {"process": {"pid": running.ran.pid}, "signal": "SIGNAL_SIGTERM"}
         assert client.rpc("/process.Process/SendSignal", selector).status == 200
