@@ -115,7 +115,7 @@ def smoke(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers."""
+    """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers, `--picture FILE` draws them."""
     python(session, "-m", "tests.benchmarks", *session.posargs)
 
 

@@ -54,9 +54,9 @@ class Floor:
         if child == 0:
             self._outer(write_end, id_range)
         os.close(write_end)
-        output = os.read(read_end, 64)
-        seconds = time.perf_counter() - started
-        os.close(read_end)
+        with open(read_end, "rb") as reader:
+            output = reader.readline()
+            seconds = time.perf_counter() - started
         _, status = os.waitpid(child, 0)
         if id_range is not None:
             id_range.close()
