@@ -67,7 +67,7 @@ def typing(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Every test. Arguments go to pytest: `nox -s tests -- tests/packages/sdk -k session`."""
     inspector(session)
-    pytest(session, "tests")
+    pytest(session, "tests", "--durations=15", "--durations-min=2")
 
 
 @nox.session(default=False)
