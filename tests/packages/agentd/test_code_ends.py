@@ -220,3 +220,31 @@ def test_death_of_the_agent_takes_interpreters_along(tmp_path: Path) -> None:
         deadline = time.monotonic() + 10
         while alive(idle) or alive(command.ran.pid):
             assert time.monotonic() < deadline
+
+
+def test_context_that_cannot_start_is_a_typed_refusal(client: Client) -> None:
+    """An answer that has not begun can still be an error."""
+    reply = client.call("POST", "/contexts", json.dumps({"cwd": "/no/such"}).encode())
+    assert (reply.status, reply.value["cloche"]["code"]) == (400, "cwd_not_found")
+    folder = "/tmp/cloche-gone-" + _unique(1)
+    client.run(f"mkdir {folder}")
+    made = client.call("POST", "/contexts", json.dumps({"cwd": folder}).encode()).value["id"]
+    client.call("POST", f"/contexts/{made}/restart")
+    client.run(f"rmdir {folder}")
+    refused = client.call("POST", "/execute", json.dumps({"code": "1", "context_id": made}).encode())
+    assert (refused.status, refused.value["cloche"]["code"]) == (400, "cwd_not_found")
+    client.call("DELETE", f"/contexts/{made}")
+
+
+def test_client_that_reads_slowly_keeps_its_state_after_a_timeout(agent: PlainAgent, client: Client) -> None:
+    """Results that wait for a slow reader do not hide that the code has stopped."""
+    client.execute("slow = 1")
+    code = "while True: display(HTML_ * 200000)"
+    client.execute("HTML_ = 'x'")
+    with agent.client() as other:
+        lines = other.lines(code, timeout_ms=300)
+        next(lines)
+        client.run("sleep 0.8")
+        last = list(lines)[-1]
+    assert (last["stop_reason"], last["state_kept"]) == ("timeout", True)
+    assert client.execute("slow").results[0]["text"] == "1"

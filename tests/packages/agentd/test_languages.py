@@ -61,3 +61,50 @@ def test_unsupported_language_lists_what_there_is(tmp_path: Path) -> None:
             reply = client.call("POST", "/execute", json.dumps({"code": "1", "language": language}).encode())
             assert reply.status == 400
             assert reply.value["cloche"] == {"code": "unsupported_language", "available": ["python"]}
+
+
+def _fake(folder: Path, name: str, text: str) -> None:
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("programs", "language", "expected"),
+    [
+        ({"node": "v20.1.0"}, "javascript", "node SCRIPT.cjs"),
+        ({"node": "v22.7.0"}, "javascript", "node SCRIPT.js"),
+        ({"node": "v22.6.0"}, "typescript", "node --no-warnings --experimental-strip-types SCRIPT.ts"),
+        ({"node": "v24.0.1", "deno": ""}, "ts", "deno run --quiet --allow-all SCRIPT.ts"),
+        ({"bun": ""}, "typescript", "bun run SCRIPT.ts"),
+        ({"tsx": ""}, "typescript", "tsx SCRIPT.ts"),
+        ({"Rscript": ""}, "r", "Rscript --vanilla SCRIPT.R"),
+        ({"sh": ""}, "shell", "sh SCRIPT.sh"),
+        ({"sh": "", "bash": ""}, "shell", "bash SCRIPT.sh"),
+    ],
+)
+def test_language_starts_the_program_that_is_there(
+    tmp_path: Path, programs: dict[str, str], language: str, expected: str
+) -> None:
+    """Which program runs a language, by what the PATH of the sandbox has, and how it is called."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, version in programs.items():
+        show = f'[ "$1" = --version ] && echo {version} && exit' if version else ":"
+        _fake(tools, name, f'{show}\nfor last; do :; done\necho {name} "$@"\n/bin/cat "$last"')
+    with running_agent(tmp_path, "--path", str(tools)) as agent, agent.client() as client:
+        ran = client.execute("the code", language=language)
+    assert ran.text("stderr") == ""
+    call, code = ran.stdout.splitlines()
+    script = next(word for word in call.split() if ".cloche-run-" in word)
+    assert call.replace(script.rpartition(".")[0], "SCRIPT") == expected
+    assert code == "the code"
+
+
+def test_node_that_is_too_old_offers_no_typescript(tmp_path: Path) -> None:
+    """What would fail on every call is not offered."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    _fake(tools, "node", "echo v22.5.1")
+    with running_agent(tmp_path, "--path", str(tools)) as agent, agent.client() as client:
+        assert client.call("GET", "/cloche/info").value["languages"] == ["python", "javascript"]

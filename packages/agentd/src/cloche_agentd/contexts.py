@@ -56,7 +56,6 @@ class Run:
     def __init__(self, sink: ExecutionSink) -> None:
         self.sink = sink
         self.files: list[str] = []
-        self.asked_to_stop = ""
         self.event: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
 
     def tell(self, event: Event) -> None:
@@ -219,9 +218,10 @@ class Context:
 
     async def _stop(self, child: Child, run: Run, reason: str, since_ticks: int) -> Finish:
         """Interrupt the code, kill the context where that does not help, and leave nothing of it running."""
-        run.asked_to_stop = reason
         if run.event.done():
             run.again()
+        # A client that reads slowly must not keep us from hearing that the code has stopped.
+        self.resume()
         event: Event | None = None
         for patience in (limits.INTERRUPT_AGAIN_S, limits.INTERRUPT_GRACE_S - limits.INTERRUPT_AGAIN_S):
             # The whole group, as a terminal would: programs that the code waits for must end too.

@@ -110,19 +110,19 @@ class Exchange:
             fields.append(("content-type", content_type))
         if status != 204:
             fields.append(("content-length", str(len(body))))
-        self.started = True
+        self._chunked = False
+        self._pending_head = b""
         self._send(response_head(status, self._with_connection(fields)) + body)
         self._end()
 
     def begin(self, status: int, content_type: str, headers: Headers = (), length: int | None = None) -> None:
-        """Start an answer in pieces. Its head leaves together with the first piece."""
+        """Start an answer in pieces. Its head leaves with the first piece; until then `reply` may replace it."""
         fields = [*headers, ("content-type", content_type)]
         if length is None:
             self._chunked = True
             fields.append(("transfer-encoding", "chunked"))
         else:
             fields.append(("content-length", str(length)))
-        self.started = True
         self._pending_head = response_head(status, self._with_connection(fields))
 
     def write(self, data: bytes) -> None:
@@ -191,6 +191,7 @@ class Exchange:
         return fields
 
     def _send(self, data: bytes) -> None:
+        self.started = True
         if not self.gone:
             self._connection.send(data)
 

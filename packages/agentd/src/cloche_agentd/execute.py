@@ -82,6 +82,7 @@ class Interpreters:
         async with context.lock:
             if exchange.gone:
                 return
+            await context.start()
             replaced_because, context.replaced_because = context.replaced_because, ""
             exchange.begin(200, NDJSON_TYPE)
             sink = ExecutionSink(exchange, self._config.clock)
@@ -90,15 +91,17 @@ class Interpreters:
             exchange.on_resume = context.resume
             if replaced_because:
                 sink.line({"type": "context_restarted", "reason": replaced_because})
-            start_ns = mark()
+            start_ns, denial_mark = mark(), self._hooks.denial_mark()
             try:
                 finish = await context.execute(job, run)
             finally:
                 exchange.on_resume = None
                 sink.stop()
-            self._end(sink, finish, start_ns, context.cwd, replaced_because)
+            self._end(sink, finish, start_ns, context.cwd, denial_mark, replaced_because)
 
-    def _end(self, sink: ExecutionSink, finish: Finish, start_ns: int, cwd: str, replaced_because: str = "") -> None:
+    def _end(
+        self, sink: ExecutionSink, finish: Finish, start_ns: int, cwd: str, denial_mark: int, replaced_because: str = ""
+    ) -> None:
         sink.flush()
         if finish.error is not None:
             sink.line({"type": "error", **finish.error})
@@ -109,6 +112,9 @@ class Interpreters:
             "state_kept": finish.state_kept,
             "output_files": self.outputs.since(start_ns, cwd, finish.files),
         }
+        denied = [dict(entry) for entry in self._hooks.denials_since(denial_mark)]
+        if denied:
+            last["denied"] = denied
         if replaced_because:
             last["context_restarted"] = replaced_because
         sink.end(last)
@@ -118,12 +124,12 @@ class Interpreters:
     async def _run_program(self, exchange: Exchange, runner: Runner, job: Job) -> None:
         script = Script(self._config, self._hooks, self._user, job.code, self._default_folders)
         script.write(runner.suffix)
-        start_ns = mark()
+        start_ns, denial_mark = mark(), self._hooks.denial_mark()
         try:
             sink, finish = await self._run_script(exchange, runner, script.path, job)
         finally:
             script.remove()
-        self._end(sink, finish, start_ns, self._default_folders[0])
+        self._end(sink, finish, start_ns, self._default_folders[0], denial_mark)
 
     async def _run_script(
         self, exchange: Exchange, runner: Runner, path: str, job: Job

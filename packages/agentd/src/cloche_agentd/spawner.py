@@ -85,8 +85,17 @@ class Spawner:
         return await self._start("spawn", launch, fds, {"argv": list(launch.argv)})
 
     async def fork(self, launch: Launch, fds: Sequence[int]) -> Child:
-        """Start an interpreter. `fds` are its control channel, standard output and standard error."""
-        return await self._start("fork", launch, fds, {})
+        """Start an interpreter. `fds` are its control channel, standard output and standard error.
+
+        Raises:
+            AgentError: cwd_not_found, interpreter_failed, sandbox_lost.
+        """
+        try:
+            return await self._start("fork", launch, fds, {})
+        except AgentError as error:
+            if error.cloche != "command_failed_to_start":
+                raise
+            raise AgentError(error.code, error.message, "interpreter_failed") from error
 
     async def _start(self, op: str, launch: Launch, fds: Sequence[int], more: Mapping[str, object]) -> Child:
         link = self._link_of(launch.user)
