@@ -72,6 +72,14 @@ def _no_facts() -> Mapping[str, object]:
     return {}
 
 
+def _no_mark() -> int:
+    return 0
+
+
+def _no_denials(_mark: int) -> Sequence[Mapping[str, str]]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class KeeperHooks:
     """What the runtime does for the agent. Each default is right for a boot without confinement.
@@ -83,6 +91,10 @@ class KeeperHooks:
         become: file operations inside the context happen with the rights of this user. Never held over an await.
         memory_kills: how many processes of the sandbox the memory limit has killed so far.
         facts: more keys for GET /cloche/info (deadline, limits).
+        denial_mark: where the network denials of a call begin that starts now.
+        denials_since: what the network allowlist denied since a mark: `target`, and `rule` where one would allow it.
+        update_network: add and remove rules of the allowlist; returns those in force. ValueError: one is malformed.
+            None where the sandbox has no allowlist.
     """
 
     on_renew: Callable[[int], None] = _renew_nothing
@@ -91,6 +103,9 @@ class KeeperHooks:
     become: Callable[[User], AbstractContextManager[None]] = _become_nobody_else
     memory_kills: Callable[[], int] = _no_kills
     facts: Callable[[], Mapping[str, object]] = _no_facts
+    denial_mark: Callable[[], int] = _no_mark
+    denials_since: Callable[[int], Sequence[Mapping[str, str]]] = _no_denials
+    update_network: Callable[[Sequence[str], Sequence[str]], Awaitable[Sequence[str]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
