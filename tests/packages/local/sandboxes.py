@@ -170,8 +170,11 @@ def processes_with(mark: str) -> list[int]:
 
 
 def zygote_pid() -> int:
-    """The zygote that a provider of this process started, by its constant arguments."""
-    for pid in processes_with("from cloche_local import zygote"):
+    """The zygote that a provider of this process started last, by its constant arguments.
+
+    An older one's second stage is our child too while it ends: we adopt orphans.
+    """
+    for pid in sorted(processes_with("from cloche_local import zygote"), reverse=True):
         parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
         if int(parent) == os.getpid():
             return pid

@@ -199,6 +199,41 @@ except OSError:
         facts=("library_folder",),
     ),
     Attempt(
+        "signal-a-process-of-the-host",
+        """
+try:
+    os.kill({host_pid}, 0)
+    verdict(True)
+except OSError:
+    verdict(False)
+""",
+        ("pid_namespace",),
+        # Ids alone stop it too, where the sandbox has ids that nobody else has.
+        ("pid_namespace", "user_namespace"),
+        facts=("host_pid",),
+    ),
+    Attempt(
+        "load-into-the-kernel-by-bpf",
+        """
+number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+make_array = (ctypes.c_uint32 * 32)(2, 4, 4, 1)
+verdict(call(number, 0, ctypes.byref(make_array), 128)[0] >= 0)
+""",
+        # Distributions refuse it to ordinary users already; the filter is tested call by call.
+        (),
+        _ROOT_RIGHTS,
+    ),
+    Attempt(
+        "read-the-log-of-the-kernel",
+        """
+number = {"x86_64": 103, "aarch64": 116}[os.uname().machine]
+verdict(call(number, 3, ctypes.create_string_buffer(4096), 4096)[0] >= 0)
+""",
+        # Distributions refuse it to ordinary users already; the filter is tested call by call.
+        (),
+        _ROOT_RIGHTS,
+    ),
+    Attempt(
         "open-a-disk-of-the-host-through-a-node-of-its-own",
         """
 import stat

@@ -30,10 +30,12 @@ def host_facts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[dict[
         libraries = folder / "libraries"
         libraries.mkdir()
         monkeypatch.setenv("CLOCHE_TEST_SECRET", "marker-environment")
+        mark, pid = stack.enter_context(_process())
         port, name = stack.enter_context(_servers())
         yield {
             "marker_file": str(marker),
-            "host_process": stack.enter_context(_process()),
+            "host_process": mark,
+            "host_pid": str(pid),
             "server_environment": "",
             "tcp_port": str(port),
             "abstract_name": name,
@@ -44,12 +46,12 @@ def host_facts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[dict[
 
 
 @contextmanager
-def _process() -> Generator[str]:
+def _process() -> Generator[tuple[str, int]]:
     mark = f"cloche-host-process-{os.getpid()}"
     with subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()", mark], stdin=subprocess.PIPE
     ) as process:
-        yield mark
+        yield mark, process.pid
         process.kill()
 
 

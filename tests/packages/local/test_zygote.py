@@ -1,0 +1,148 @@
+"""The zygote and what it has ready: nothing of it is left, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest, ListRequest
+from cloche_local import templates
+from cloche_local.provider import LocalProvider
+from tests.packages.local.sandboxes import (
+    client_of,
+    is_running,
+    made,
+    make_provider,
+    processes_with,
+    until_gone,
+    zygote_pid,
+)
+
+_BOOT = "from cloche_local import zygote"
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def _is_init(pid: int) -> bool:
+    """Whether a process is pid 1 of a namespace below ours."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("NSpid:"):
+                return line.split()[2:] == ["1"]
+    return False
+
+
+def _keepers(zygote: int) -> set[int]:
+    return {child for child in _children(zygote) if any(_is_init(below) for below in _children(child))}
+
+
+async def _spare(zygote: int, known: set[int] | None = None) -> int:
+    """A keeper besides `known`, once it has made its init."""
+    with anyio.fail_after(10):
+        while not (waiting := _keepers(zygote) - (known or set())):
+            await anyio.sleep(0.001)
+    return waiting.pop()
+
+
+async def test_the_next_sandbox_is_begun_before_it_is_asked_for(provider: LocalProvider) -> None:
+    """The waiting keeper becomes the sandbox's, and another is begun."""
+    await provider.warm()
+    zygote = zygote_pid()
+    spare = await _spare(zygote)
+    async with made(provider) as sandbox:
+        facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
+        assert int(facts["keeper_pid"]) == spare
+        assert await _spare(zygote, {spare}) != spare
+
+
+async def test_a_waiting_keeper_that_was_killed_is_replaced(provider: LocalProvider) -> None:
+    """A request meets a dead spare: it gets a keeper of its own."""
+    await provider.warm()
+    spare = await _spare(zygote_pid())
+    os.kill(spare, signal.SIGKILL)
+    await until_gone(spare)
+    async with made(provider) as sandbox:
+        assert (await sandbox.run("echo yes")).stdout == "yes\n"
+
+
+async def test_closing_leaves_no_process(folder: Path, usable: None) -> None:
+    """The zygote, its warm stage and the waiting keepers end with the provider."""
+    before = set(processes_with(_BOOT))
+    provider = make_provider(folder)
+    await provider.warm()
+    zygote = zygote_pid()
+    spare = await _spare(zygote)
+    init = _children(spare)[0]
+    await provider.close()
+    for pid in (zygote, spare, init):
+        await until_gone(pid, 5)
+    with anyio.fail_after(10):
+        while set(processes_with(_BOOT)) - before:
+            await anyio.sleep(0.01)
+
+
+async def test_a_killed_zygote_takes_what_waits_and_nothing_else(provider: LocalProvider) -> None:
+    """Sandboxes do not depend on it."""
+    async with made(provider) as sandbox:
+        zygote = zygote_pid()
+        facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
+        waiting = await _spare(zygote, {int(facts["keeper_pid"])})
+        os.kill(zygote, signal.SIGKILL)
+        await until_gone(waiting, 5)
+        assert (await sandbox.run("echo alive")).stdout == "alive\n"
+
+
+async def test_warm_code_interpreters_have_everything_imported(provider: LocalProvider) -> None:
+    """local-runtime, Processes: the second stage serves once it is ready."""
+    found = templates.find_template(templates.CODE_INTERPRETER)
+    if found is None or found.missing:
+        pytest.skip("numpy, pandas or matplotlib is not installed beside Cloche")
+    await provider.warm()
+    with anyio.fail_after(60):
+        while True:
+            async with made(provider, template=templates.CODE_INTERPRETER) as sandbox:
+                lines = await sandbox.execute("import sys; print('pandas' in sys.modules)")
+                await provider.kill(KillRequest(sandbox_id=sandbox.id))
+            if "True\n" in [line.get("text") for line in lines]:
+                break
+
+
+@pytest.mark.soak
+async def test_many_lives_leave_no_process_mount_or_descriptor(
+    provider: LocalProvider, folder: Path, scale: int
+) -> None:
+    """Faults T37 at the provider: what is counted before is counted after."""
+
+    async def once() -> None:
+        record = await provider.create(CreateRequest(template="base", timeout=60))
+        async with client_of(record) as client:
+            await client.post("/execute", json={"code": "print(1)"})
+        await provider.kill(KillRequest(sandbox_id=record.sandbox_id))
+
+    await once()
+    mounts = Path("/proc/self/mountinfo").read_text().count("\n")
+    descriptors = len(os.listdir("/proc/self/fd"))
+    zygote = zygote_pid()
+    zygote_descriptors = len(os.listdir(f"/proc/{zygote}/fd"))
+    for _ in range(25 * scale):
+        await once()
+    assert (await provider.list(ListRequest())).sandboxes == []
+    assert Path("/proc/self/mountinfo").read_text().count("\n") == mounts
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+    assert len(os.listdir(f"/proc/{zygote}/fd")) <= zygote_descriptors + 1
+    left = [path.name for path in (folder / "state").iterdir() if not path.name.startswith(".")]
+    assert left == []
+    assert list((folder / "run").iterdir()) == []
+    with anyio.fail_after(10):
+        while len(_children(zygote)) > 1:
+            await anyio.sleep(0.01)
+    assert is_running(zygote)
