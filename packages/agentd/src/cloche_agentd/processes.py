@@ -14,6 +14,7 @@ from .config import KeeperHooks
 from .failures import AgentError
 from .link import LOST
 from .pumps import InputPipe, OutputPipe
+from .server import guard
 from .spawner import Child, Launch, Spawner, sandbox_lost
 
 
@@ -83,6 +84,7 @@ class Process:
         self.outputs: list[OutputPipe] = []
         self.timer: asyncio.TimerHandle | None = None
         self.timed_out = False
+        self.denial_mark = 0
 
     def follow(self, stdout_fd: int, stderr_fd: int) -> None:
         """Start reading the command's output."""
@@ -165,6 +167,7 @@ class Processes:
         if len(self._running) >= limits.PROCESSES:
             raise AgentError("resource_exhausted", "too many processes", "command_failed_to_start")
         kills_before = self._hooks.memory_kills()
+        denial_mark = self._hooks.denial_mark()
         out, out_child = self._spawner.pipe(launch.user, keeper_reads=True)
         err, err_child = self._spawner.pipe(launch.user, keeper_reads=True)
         theirs = [out_child, err_child]
@@ -183,6 +186,7 @@ class Processes:
             for fd in theirs:
                 os.close(fd)
         process = Process(child, config, tag, InputPipe(ours[2]) if stdin else None)
+        process.denial_mark = denial_mark
         self._running[child.pid] = process
         process.follow(out, err)
         child.exit.add_done_callback(lambda done: self._on_exit(process, done.result(), kills_before))
@@ -213,7 +217,7 @@ class Processes:
     def kill_soon(self, process: Process) -> None:
         """Kill a command's tree without waiting for it."""
         if process.ending is None:
-            self._tasks.create_task(self._spawner.kill_tree(process.child))
+            self._tasks.create_task(guard(self._spawner.kill_tree(process.child)))
 
     async def signal(self, process: Process, number: int) -> None:
         """Signal a command. SIGKILL takes its whole tree and returns when it is gone.
@@ -240,7 +244,7 @@ class Processes:
 
     def _time_out(self, process: Process) -> None:
         process.timed_out = True
-        self._tasks.create_task(self._kill_late(process))
+        self._tasks.create_task(guard(self._kill_late(process)))
 
     async def _kill_late(self, process: Process) -> None:
         await self._spawner.kill_tree(process.child)
@@ -252,6 +256,9 @@ class Processes:
         self._finish(process, TIMED_OUT, connect.end_with(error))
 
     def _finish(self, process: Process, ending: Ending, last_frame: Frame) -> None:
+        denied = [dict(entry) for entry in self._hooks.denials_since(process.denial_mark)]
+        if denied:
+            last_frame = connect.message({"event": {"denied": {"targets": denied}}}) + last_frame
         process.finish(ending, last_frame)
         if self._running.pop(process.pid, None) is not None:
             self._ended[process.pid] = process

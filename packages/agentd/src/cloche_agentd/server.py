@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Final, cast
 
 from . import limits
@@ -308,6 +308,14 @@ class Server:
             exchange.abort()
             return
         exchange.reply(error.status, error.connect_body() if is_rpc(exchange.head.path) else error.plain_body())
+
+
+async def guard(work: Awaitable[None]) -> None:
+    """Await background work. Its failure is logged: in a task group it would otherwise end the whole agent."""
+    try:
+        await work
+    except Exception:
+        logger.exception("background work failed")
 
 
 def is_rpc(path: str) -> bool:
