@@ -175,9 +175,10 @@ def zygote_pid() -> int:
     An older one's second stage is our child too while it ends: we adopt orphans.
     """
     for pid in sorted(processes_with("from cloche_local import zygote"), reverse=True):
-        parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
-        if int(parent) == os.getpid():
-            return pid
+        with suppress(OSError):
+            parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
+            if int(parent) == os.getpid():
+                return pid
     raise AssertionError("no zygote runs")
 
 
