@@ -248,3 +248,12 @@ def test_client_that_reads_slowly_keeps_its_state_after_a_timeout(agent: PlainAg
         last = list(lines)[-1]
     assert (last["stop_reason"], last["state_kept"]) == ("timeout", True)
     assert client.execute("slow").results[0]["text"] == "1"
+
+
+def test_interrupt_in_the_middle_of_a_large_result_keeps_the_session(client: Client) -> None:
+    """A frame is sent whole or not at all: the timeout waits for its end, not for the next one's."""
+    client.execute("class Big:\n    def _repr_html_(self): return 'x' * 7_000_000\nbig = Big()")
+    for _ in range(6):
+        ran = client.execute("while True: display(big)", timeout_ms=60)
+        assert (ran.end["stop_reason"], ran.end["state_kept"]) == ("timeout", True)
+    assert client.execute("big is not None").results[0]["text"] == "True"

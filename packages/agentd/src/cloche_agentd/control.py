@@ -121,6 +121,8 @@ class BlockingControl:
         self._ready: list[Header] = []
         self._order = threading.RLock()
         self._sent = 0
+        self._sending = False
+        self._interrupted = False
 
     def receive(self) -> Header | None:
         """Wait for the next request; None when the keeper is gone."""
@@ -133,7 +135,7 @@ class BlockingControl:
 
     def send(self, header: Header) -> None:
         """Send one frame without parts."""
-        self._channel.sendall(encode(header))
+        self._send_whole(encode(header))
 
     def send_in_order(self, header: Header, parts: Sequence[bytes]) -> None:
         """Send one frame and wait until the keeper has it, and what was printed before it.
@@ -142,11 +144,32 @@ class BlockingControl:
         """
         with self._order:
             self._sent += 1
-            self._channel.sendall(encode({**header, "n": self._sent}, parts))
+            self._send_whole(encode({**header, "n": self._sent}, parts))
             while (headers := self._read()) is not None:
                 self._ready.extend(header for header in headers if "ack" not in header)
                 if any(header.get("ack") == self._sent for header in headers):
                     return
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the main thread (a signal handler); once the frame that it sends is whole.
+
+        Half a frame would end the session: the keeper could not tell where the next one starts.
+        """
+        if self._sending:
+            self._interrupted = True
+        else:
+            raise KeyboardInterrupt
+
+    def _send_whole(self, data: bytes) -> None:
+        # Signal handlers run in the main thread alone: no other thread is interrupted.
+        self._sending = threading.current_thread() is threading.main_thread()
+        try:
+            self._channel.sendall(data)
+        finally:
+            self._sending = False
+        if self._interrupted:
+            self._interrupted = False
+            raise KeyboardInterrupt
 
     def close(self) -> None:
         """Close the channel, for example in a child of the context."""

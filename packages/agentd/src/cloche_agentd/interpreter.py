@@ -50,7 +50,7 @@ class Interpreter:
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         # Outside an execution a late interrupt means nothing; raising would end the session.
         if self._executing:
-            raise KeyboardInterrupt
+            self._control.interrupt()
 
     def _run(self, request: Header) -> Header:
         code = cast("str", request["code"])  # written by the keeper
