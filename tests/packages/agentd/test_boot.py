@@ -7,6 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import cloche_agentd
@@ -47,7 +48,8 @@ def test_description_names_a_folder_that_runs() -> None:
     described = cloche_agentd.describe()
     assert (FOLDER / "__main__.py").is_file()
     assert described["protocol"] == "1"
-    assert described["version"].count(".") == 2
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    assert described["version"] == project["version"]
 
 
 def test_nothing_is_imported_after_boot(tmp_path: Path) -> None:
