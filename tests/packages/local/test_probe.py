@@ -152,7 +152,7 @@ async def test_e17_nothing_runs_unsandboxed_when_a_step_is_refused(provider: Loc
     assert not mark.exists()
     assert (await provider.list(ListRequest())).sandboxes == []
     # What was built up to that step is gone as well.
-    left = [path.name for path in (folder / "state").iterdir() if not path.name.startswith((".skeleton", ".mnt"))]
+    left = [path.name for path in (folder / "state").iterdir() if path.name.startswith(".new-") or path.name[0] != "."]
     assert left == []
 
 
