@@ -283,10 +283,10 @@ def test_random_numbers_differ_between_contexts(agent: PlainAgent, client: Clien
 
 def test_token_is_not_in_the_memory_of_user_code(client: Client) -> None:
     """The context is a fork of init, and init never saw the token."""
-    # Looked for in disguise: the code itself and its constants are in the searched memory too.
-    hidden = bytes(byte ^ 1 for byte in TOKEN.encode())
+    # One class per character: neither this code nor what the search makes of it holds the token in one piece.
+    pattern = "".join(f"[{character}]" for character in TOKEN).encode()
     code = (
-        f"found = 0\nhidden = {hidden!r}\ntable = bytes(b ^ 1 for b in range(256))\n"
+        f"import re\nfound = 0\npattern = re.compile({pattern!r})\n"
         "for line in open('/proc/self/maps'):\n"
         "    span, mode = line.split()[:2]\n"
         "    if 'r' not in mode or '[v' in line: continue\n"
@@ -295,7 +295,7 @@ def test_token_is_not_in_the_memory_of_user_code(client: Client) -> None:
         "        mem.seek(lo)\n"
         "        try: data = mem.read(hi - lo)\n"
         "        except OSError: continue\n"
-        "    found += data.translate(table).count(hidden)\n"
+        "    found += sum(1 for _ in pattern.finditer(data))\n"
         "    del data\n"
         "print(found)"
     )
