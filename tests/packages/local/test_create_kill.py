@@ -27,6 +27,7 @@ from cloche_contract.provider import (
     InspectRequest,
     KillRequest,
     ListRequest,
+    SandboxProvider,
     SetTimeoutRequest,
 )
 from cloche_local.provider import LocalProvider
@@ -60,6 +61,11 @@ async def main(folder, verb, sandbox_id):
 
 anyio.run(main, *sys.argv[1:])
 """
+
+
+def _is_a_provider(provider: LocalProvider) -> SandboxProvider:
+    """For the type checker: the generated Protocol, method by method."""
+    return provider
 
 
 async def _another_process(folder: Path, verb: str, sandbox_id: str = "") -> str:

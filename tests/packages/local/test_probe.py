@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cloche_contract.errors import CAUSES, BackendCause, BackendUnavailable
-from cloche_contract.provider import CreateRequest, ListRequest
+from cloche_contract.errors import CAUSES, BackendCause, BackendUnavailable, SandboxNotFound
+from cloche_contract.provider import CreateRequest, GetRequest, KillRequest, ListRequest, ProviderOptions
 from cloche_local import launcher as launcher_module
 from cloche_local import probe
 from cloche_local.launcher import CreateRefused
@@ -91,6 +93,28 @@ async def test_e16_an_unfit_machine_is_refused_with_its_cause(
         bad = [check for check in report.checks if check.required and not check.ok]
         assert [check.cause for check in bad] == [cause]
         assert bad[0].fix == CAUSES[cause][1]
+
+
+async def test_a_machine_without_posix_calls_still_lists_and_refuses(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """local-runtime, Refusals: macOS and Windows answer typed errors, not AttributeError."""
+    for module, names in ((os, ("geteuid", "getuid", "pidfd_open")), (socket, ("recv_fds", "send_fds"))):
+        for name in names:
+            monkeypatch.delattr(module, name, raising=False)
+    for name in ("fcntl", "ctypes", "resource"):
+        monkeypatch.setitem(sys.modules, name, None)
+    provider = LocalProvider(ProviderOptions(environ={"HOME": str(folder)}), host=FakeHost(platform="win32"))
+    assert (await provider.list(ListRequest())).sandboxes == []
+    with pytest.raises(SandboxNotFound):
+        await provider.get(GetRequest(sandbox_id="abc"))
+    with pytest.raises(SandboxNotFound):
+        await provider.kill(KillRequest(sandbox_id="abc"))
+    with pytest.raises(BackendUnavailable):
+        await provider.create(CreateRequest(template="base", timeout=60))
+    assert not (await provider.probe()).usable
+    await provider.warm()
+    await provider.close()
 
 
 _REFUSED: list[tuple[str, int, FakeHost, BackendCause]] = [

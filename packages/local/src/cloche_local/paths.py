@@ -42,9 +42,14 @@ def _state_home(environ: Mapping[str, str]) -> str:
 
 def _default_runtime(environ: Mapping[str, str], *, host_root: bool) -> str:
     given = environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(given) and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
+    if os.path.isabs(given) and os.path.isdir(given) and os.stat(given).st_uid == _own_id():
         return os.path.join(given, "cloche")
-    return _ROOT_RUNTIME if host_root else f"/tmp/cloche-{os.geteuid()}"
+    return _ROOT_RUNTIME if host_root else f"/tmp/cloche-{_own_id()}"
+
+
+def _own_id() -> int:
+    """Our user id; Windows has none, and opening the provider must not fail there."""
+    return os.geteuid() if hasattr(os, "geteuid") else -1
 
 
 def ensure_own_folder(path: str) -> None:

@@ -95,6 +95,8 @@ class StateFolder:
         if not is_sandbox_id(sandbox_id):
             return None
         folder = self.folder(sandbox_id)
+        if not os.path.isdir(folder):
+            return None
         try:
             if not is_locked(f"{folder}/lock"):
                 return None
