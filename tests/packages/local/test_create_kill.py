@@ -63,17 +63,18 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
-def _is_a_provider(provider: LocalProvider) -> SandboxProvider:
-    """For the type checker: the generated Protocol, method by method."""
-    return provider
-
-
 async def _another_process(folder: Path, verb: str, sandbox_id: str = "") -> str:
     command = [sys.executable, "-c", _ANOTHER_PROCESS, str(folder), verb, sandbox_id]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = await anyio.run_process(command, check=False, env=environment)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
+
+
+def test_the_provider_is_one_by_the_generated_protocol(tmp_path: Path) -> None:
+    """The type checker compares it with the Protocol, method by method."""
+    provider: SandboxProvider = make_provider(tmp_path)
+    assert provider.id == "local"
 
 
 async def test_a_sandbox_runs_code_as_its_own_user(sandbox: Sandbox) -> None:

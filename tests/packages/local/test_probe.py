@@ -14,7 +14,7 @@ import pytest
 from cloche_contract.errors import CAUSES, BackendCause, BackendUnavailable, SandboxNotFound
 from cloche_contract.provider import CreateRequest, GetRequest, KillRequest, ListRequest, ProviderOptions
 from cloche_local import launcher as launcher_module
-from cloche_local import probe
+from cloche_local import probe, users
 from cloche_local.launcher import CreateRefused
 from cloche_local.provider import LocalProvider
 from tests.packages.local.sandboxes import HOST_ROOT, make_provider, opened
@@ -190,6 +190,20 @@ async def test_the_probe_of_this_machine_tells_the_truth(provider: LocalProvider
     assert all(limit.enforced_by for limit in report.limits if limit.enforced)
     assert ("limits_memory" in report.capabilities) is by_resource["memory"].enforced
     assert (await provider.list(ListRequest())).sandboxes == []
+
+
+def test_the_probe_asks_for_the_ids_that_sandboxes_get(tmp_path: Path) -> None:
+    """A map that covers less is refused before anything is made."""
+    first, last = probe.IDS_OF_SANDBOXES
+    held = [users.lease_range(str(tmp_path)) for _ in range(3)]
+    try:
+        assert all(first <= base and base + users.RANGE_SIZE <= last for base, _lock in held)
+        assert len({base for base, _lock in held}) == 3
+    finally:
+        for _base, lock in held:
+            os.close(lock)
+    container = FakeHost(root=True, files={**_WITH_SECCOMP, "/proc/self/uid_map": "0 1000 1\n1 100000 65536"})
+    assert [check.cause for check in probe.host_checks(container) if not check.ok] == ["id_range_unavailable"]
 
 
 async def test_a_state_folder_of_somebody_else_is_refused(folder: Path) -> None:

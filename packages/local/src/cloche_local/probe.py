@@ -21,6 +21,8 @@ _USER_KERNEL = (5, 14)
 # Root also needs overlay layers with mapped ids.
 _ROOT_KERNEL = (5, 19)
 
+# What users.lease_range hands out, from and to.
+IDS_OF_SANDBOXES = (0x60000000, 0x70000000)
 _DISABLING_SYSCTLS = ("/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone")
 _APPARMOR_SYSCTL = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
@@ -103,6 +105,7 @@ def host_checks(host: Host) -> list[ProbeCheck]:
     has_filters = host.read("/proc/sys/kernel/seccomp/actions_avail") is not None
     checks.append(check("seccomp", None if has_filters else "seccomp_unavailable"))
     if host.is_root():
+        checks.append(check("id_range", None if _has_ranges(host) else "id_range_unavailable"))
         # Its user is another id than ours: what only root may read, the sandbox's Python cannot.
         checks.append(check("python", None if host.python_readable() else "python_unreadable"))
     found = templates.find_template(templates.CODE_INTERPRETER)
@@ -127,6 +130,15 @@ def cause_in(error: BackendUnavailable) -> BackendCause:
     """The cause that a typed error carries."""
     # The error's own constructor takes nothing else.
     return cast("BackendCause", error.details["cause"])
+
+
+def _has_ranges(host: Host) -> bool:
+    """Whether the ids that sandboxes of root get exist here; root of a container's user namespace lacks them."""
+    for line in (host.read("/proc/self/uid_map") or "0 0 4294967295").splitlines():
+        first, _outside, count = (int(field) for field in line.split())
+        if first <= IDS_OF_SANDBOXES[0] and first + count >= IDS_OF_SANDBOXES[1]:
+            return True
+    return False
 
 
 def _version(release: str) -> tuple[int, int]:

@@ -230,7 +230,12 @@ class LocalProvider:
     async def _launch(self, launcher: Launcher, spec: SandboxSpec) -> None:
         try:
             with anyio.fail_after(_CREATE_TIMEOUT_S):
-                await launcher.create(spec, prefer_warm=spec.template == templates.CODE_INTERPRETER)
+                warm = spec.template == templates.CODE_INTERPRETER
+                try:
+                    await launcher.create(spec, prefer_warm=warm)
+                except ZygoteGone:
+                    # The waiting keeper, or the zygote, died before it answered: nothing was made, a fresh one tells.
+                    await launcher.create(spec, prefer_warm=warm)
         except BaseException:
             # Refused or cancelled: its keeper has ended or is about to, and nobody knows the id.
             remove_left(spec.folder, f"{spec.runtime_folder}/{spec.socket_name}")
