@@ -17,8 +17,8 @@ from tests.architecture.workspace import ROOT, packages, short, tracked_files
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#\s]+)")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _BIN = Path(sys.executable).parent
-# Examples that need a provider of the reader's own, or a program that is not part of this repository.
-_NOT_RUN = {"docs/how-to/write-a-provider.md", "packages/testkit/README.md"}
+# Examples that need something of the reader's own: a provider, or a runtime that confines.
+_NOT_RUN = {"docs/how-to/write-a-provider.md", "packages/agentd/README.md", "packages/testkit/README.md"}
 
 
 def pages() -> Iterator[Path]:
