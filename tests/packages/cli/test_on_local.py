@@ -121,3 +121,35 @@ def test_an_interrupt_of_the_whole_group_leaves_no_sandbox(
 def test_a_template_without_the_libraries_or_a_limit_that_cannot_hold_is_refused(abx_process: Run) -> None:
     assert abx_process("run", "--template", "no-such-template", "1").returncode == 4
     assert abx_process("sandbox", "create", "--region", "north").returncode == 1
+
+
+def test_the_network_of_a_sandbox_is_shown_changed_and_explained(abx_process: Run) -> None:
+    """Issue 3, Network: an allowlist at create and by live update; a denial names the rule and how to add it."""
+    made = abx_process("sandbox", "create", "--allow-net", "Docs.Example.org")
+    assert made.returncode == 0, made.stderr
+    sandbox_id = made.stdout.strip()
+    assert abx_process("sandbox", "network", sandbox_id).stdout == "docs.example.org\n"
+    ran = abx_process("exec", "--sandbox", sandbox_id, "--", "curl -sS http://denied.example:8080/")
+    assert "Rule to add: denied.example:8080" in ran.stdout
+    assert "denied by the network allowlist: denied.example:8080" in ran.stderr
+    assert "abx sandbox network ID --allow" in ran.stderr
+    changed = abx_process(
+        "--json", "sandbox", "network", sandbox_id, "--allow", "10.0.0.0/8:5432", "--remove", "docs.example.org"
+    )
+    assert json.loads(changed.stdout) == {"sandbox_id": sandbox_id, "rules": ["10.0.0.0/8:5432"]}
+    assert "allowlist: 10.0.0.0/8:5432" in abx_process("sandbox", "inspect", sandbox_id).stdout
+    wrong = abx_process("sandbox", "network", sandbox_id, "--allow", "http://docs.example.org")
+    assert (wrong.returncode, "allow" in wrong.stderr) == (2, True)
+    both = abx_process("exec", "--sandbox", sandbox_id, "--allow-net", "docs.example.org", "--", "true")
+    assert both.returncode == 2
+    assert abx_process("sandbox", "kill", sandbox_id).returncode == 0
+
+
+def test_e15_what_lies_in_the_workspace_does_not_open_the_network(abx_process: Run, environ: Mapping[str, str]) -> None:
+    """Faults E15: ./.env of a project does not weaken the policy; the environment of the operator decides."""
+    Path(environ["HOME"], ".env").write_text("ABX_LOCAL_EGRESS=denied.example\n")
+    program = "import os; print(os.environ.get('HTTP_PROXY'))"
+    assert abx_process("run", program).stdout == "None\n"
+    assert abx_process("run", program, ABX_LOCAL_EGRESS="docs.example.org").stdout == "http://127.0.0.1:3128\n"
+    wrong = abx_process("run", program, ABX_LOCAL_EGRESS="*")
+    assert (wrong.returncode, "ABX_LOCAL_EGRESS" in wrong.stderr) == (2, True)

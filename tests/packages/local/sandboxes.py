@@ -33,6 +33,7 @@ class Ran:
     stderr: str = ""
     end: Mapping[str, Any] = field(default_factory=dict[str, Any])
     error: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    denied: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     @property
     def exit_code(self) -> int:
@@ -86,6 +87,8 @@ def _read_frames(data: bytes) -> Ran:
         for stream, encoded in event.get("data", {}).items():
             text = base64.b64decode(encoded).decode("utf-8", "replace")
             setattr(ran, stream, getattr(ran, stream) + text)
+        if "denied" in event:
+            ran.denied = event["denied"]["targets"]
         if "end" in event:
             ran.end = event["end"]
         if "error" in message:

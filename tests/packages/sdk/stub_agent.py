@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
+from pydantic import MISSING, SecretStr
 
 from cloche_contract.errors import SandboxNotFound
 from cloche_contract.lifecycle import AgentEndpoint, SandboxRecord
@@ -23,9 +23,11 @@ from cloche_contract.provider import (
     KillRequest,
     ListRequest,
     ListResult,
+    NetworkRules,
     ProbeReport,
     ProviderOptions,
     SetTimeoutRequest,
+    UpdateNetworkRequest,
 )
 from cloche_contract.wire import connect
 from cloche_sdk import Doors, load_settings
@@ -184,6 +186,10 @@ class StubProvider:
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
         raise SandboxNotFound
+
+    async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
+        self.asked.append("update_network")
+        return NetworkRules(rules=[] if request.allow is MISSING else request.allow)
 
     async def probe(self) -> ProbeReport:
         return ProbeReport(provider=self.id, usable=True, checks=[], capabilities=[], limits=[])

@@ -53,6 +53,22 @@ def test_a_blank_value_is_not_set(tmp_path: Path) -> None:
     assert settings.override(provider=" ", sandbox_api_key=None) is settings
 
 
+def test_e15_a_workspace_file_cannot_open_the_network(tmp_path: Path) -> None:
+    """Faults E15: a project's file switched the sandbox off. The allowlist is the operator's alone."""
+    rules = "ABX_LOCAL_EGRESS=*.example.com\n"
+    assert _load(tmp_path, workdir_env=rules).text("local_egress") is None
+    assert "local_egress" not in _load(tmp_path, workdir_env=rules).values
+    assert (
+        _load(tmp_path, {"ABX_LOCAL_EGRESS": "docs.example.org"}, workdir_env=rules).text("local_egress")
+        == "docs.example.org"
+    )
+    assert _load(tmp_path, workdir_env=rules, home_env="ABX_LOCAL_EGRESS=a.org\n").text("local_egress") == "a.org"
+    toml = "[local]\negress = 'b.org'\n"
+    assert _load(tmp_path, workdir_env=rules, home_env="", toml=toml).text("local_egress") == "b.org"
+    # What is read from a workspace at all does not widen what a sandbox may do.
+    assert [setting.key for setting in SETTINGS if not setting.workspace] == ["local_egress"]
+
+
 def test_a_secret_is_never_read_from_toml(tmp_path: Path) -> None:
     """People commit config.toml."""
     toml = "sandbox_api_key = 'key'\n[core]\nsandbox_api_key = 'key'\nABX_SANDBOX_API_KEY = 'key'\n"

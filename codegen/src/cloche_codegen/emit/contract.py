@@ -187,7 +187,7 @@ def _provider(library: Library) -> str:
 
 def _settings(library: Library) -> str:
     data = library.document("config/settings.json").data
-    empty: JsonObject = {"minimum": None, "maximum": None, "choices": [], "unit": None}
+    empty: JsonObject = {"minimum": None, "maximum": None, "choices": [], "unit": None, "workspace": True}
     rows = [
         {**empty, "key": key, **node} for key, node in sorted(cast("dict[str, JsonObject]", data["settings"]).items())
     ]

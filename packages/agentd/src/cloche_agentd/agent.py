@@ -16,7 +16,7 @@ import socket
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Final
 
-from . import connect, limits
+from . import connect, fields, limits
 from .config import AgentConfig, KeeperHooks, User
 from .exchange import Exchange
 from .execute import Interpreters
@@ -156,6 +156,8 @@ class Agent:
                 return self._info(exchange)
             case ("POST", "/cloche/kill"):
                 return self._kill(exchange)
+            case ("POST", "/cloche/network"):
+                return self._network(exchange)
             case (_, path) if path == "/contexts" or path.startswith("/contexts/"):
                 return self._interpreters.contexts(exchange)
             case (_, path) if is_rpc(path):
@@ -201,6 +203,21 @@ class Agent:
             await pending
         exchange.reply(204)
         self.end()
+
+    async def _network(self, exchange: Exchange) -> None:
+        """Change the network allowlist; an empty request tells it."""
+        update = self._hooks.update_network
+        if update is None:
+            raise AgentError("unimplemented", "this sandbox has no network allowlist", "unsupported_operation")
+        request = connect.parse_object(await exchange.read_body(limits.JSON_BODY_BYTES))
+        try:
+            rules = await update(fields.texts(request, "add"), fields.texts(request, "remove"))
+        except ValueError:
+            text = "a rule is a host, *.host, an address or a network, with or without :port"
+            raise invalid_argument(text, "allow") from None
+        except OSError:
+            raise AgentError("unavailable", "the egress process does not answer", "provider_unavailable") from None
+        exchange.reply(200, json.dumps({"rules": list(rules)}).encode())
 
     # -- who asks -----------------------------------------------------------------------------------------------
 

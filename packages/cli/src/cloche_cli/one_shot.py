@@ -44,6 +44,7 @@ class RunRequest:
     timeout_s: int
     template: str | None = None
     provider: str | None = None
+    egress: Sequence[str] | None = None
     figures: Path = Path()
     keep: bool = False
 
@@ -59,6 +60,7 @@ class ExecRequest:
     envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     template: str | None = None
     provider: str | None = None
+    egress: Sequence[str] | None = None
 
 
 def shell_line(words: Sequence[str]) -> str:
@@ -89,7 +91,7 @@ def run_command(request: ExecRequest) -> int:
 
 async def _run_program(request: RunRequest, invocation: Invocation) -> int:
     shortest_s = _SHORTEST_KEPT_S if request.keep else 0
-    sandbox = await _create(request.template, max(request.timeout_s, shortest_s), request.provider)
+    sandbox = await _create(request.template, max(request.timeout_s, shortest_s), request.provider, request.egress)
     keep = False  # until it ran: an interrupted command leaves nothing, whatever was asked
     try:
         result = await _execute(sandbox, request, invocation)
@@ -118,7 +120,7 @@ async def _execute(sandbox: AsyncSandbox, request: RunRequest, invocation: Invoc
 async def _run_command(request: ExecRequest, invocation: Invocation) -> int:
     mine = request.sandbox is None
     if request.sandbox is None:
-        sandbox = await _create(request.template, request.timeout_s, request.provider)
+        sandbox = await _create(request.template, request.timeout_s, request.provider, request.egress)
     else:
         sandbox = await AsyncSandbox.connect(request.sandbox, provider=request.provider)
     on_stdout, on_stderr = (None, None) if invocation.json else (write_out, _to_stderr)
@@ -140,8 +142,10 @@ async def _run_command(request: ExecRequest, invocation: Invocation) -> int:
     return _status(result, invocation)
 
 
-async def _create(template: str | None, timeout_s: int, provider: str | None) -> AsyncSandbox:
-    return await AsyncSandbox.create(template, timeout=timeout_s + _MARGIN_S, provider=provider)
+async def _create(
+    template: str | None, timeout_s: int, provider: str | None, egress: Sequence[str] | None
+) -> AsyncSandbox:
+    return await AsyncSandbox.create(template, timeout=timeout_s + _MARGIN_S, provider=provider, egress=egress)
 
 
 async def _leave(sandbox: AsyncSandbox, *, keep: bool) -> None:
@@ -171,6 +175,10 @@ def _tell_results(result: Execution, saved: Sequence[Path], invocation: Invocati
 
 
 def _status(result: CommandResult, invocation: Invocation) -> int:
+    for denial in result.denied:
+        invocation.note(f"denied by the network allowlist: {denial.target}")
+        rule = denial.rule or "a rule for its address"
+        invocation.note(f"fix: --allow-net with {rule}, or abx sandbox network ID --allow for a living sandbox.")
     if result.timed_out:
         invocation.note("error: The program did not end in time and was stopped, with everything it had started.")
         invocation.note("fix: Give it more time with --timeout.")

@@ -79,3 +79,15 @@ class OneOf(click.Choice[str]):
         if value not in self.choices:
             raise Refused("enum", f"must be one of: {', '.join(self.choices)}.")
         return str(value)
+
+
+def allow_net_option() -> click.Option:
+    """The network allowlist of a new sandbox."""
+    return click.Option(
+        ["--allow-net"],
+        type=Text(300),
+        multiple=True,
+        metavar="RULE",
+        help="A host, *.host, address or network that the sandbox may reach, with :port or for ports 80 and 443. "
+        "Repeatable. Default: ABX_LOCAL_EGRESS, else no network.",
+    )

@@ -9,9 +9,10 @@ from cloche_cli.invocation import Invocation, current
 from cloche_cli.running import run_async
 from cloche_contract.errors import ClocheError
 from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
-from cloche_contract.provider import InspectRequest, InspectResult, SandboxProvider
+from cloche_contract.provider import InspectRequest, InspectResult, SandboxProvider, UpdateNetworkRequest
 from cloche_sdk import AsyncSandbox
 from cloche_sdk.providers import Doors, ProviderPool
+from cloche_sdk.requests import build
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class CreateOptions:
     envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cpu: int | None = None
     memory_mb: int | None = None
+    egress: Sequence[str] | None = None
     region: str | None = None
     provider: str | None = None
 
@@ -62,6 +64,12 @@ def inspect_sandbox(sandbox_id: str) -> int:
     return run_async(lambda: _inspect(sandbox_id, invocation))
 
 
+def update_network(sandbox_id: str, allow: Sequence[str], remove: Sequence[str]) -> int:
+    """Change what one sandbox may reach, and show the rules in force."""
+    invocation = current()
+    return run_async(lambda: _update_network(sandbox_id, allow, remove, invocation))
+
+
 def kill_sandboxes(sandbox_ids: Sequence[str]) -> int:
     """Kill each sandbox; the first failure is told after all were tried."""
     invocation = current()
@@ -77,6 +85,7 @@ async def _create(options: CreateOptions, invocation: Invocation) -> int:
         region=options.region,
         cpu=options.cpu,
         memory=options.memory_mb,
+        egress=options.egress,
         provider=options.provider,
         doors=doors,
     )
@@ -127,6 +136,21 @@ async def _inspect(sandbox_id: str, invocation: Invocation) -> int:
         invocation.emit(result.model_dump(mode="json"))
     else:
         _print_inspection(result, invocation)
+    return 0
+
+
+async def _update_network(sandbox_id: str, allow: Sequence[str], remove: Sequence[str], invocation: Invocation) -> int:
+    doors = Doors()
+    reference = doors.reference(sandbox_id)
+    request = build(UpdateNetworkRequest, sandbox_id=reference.sandbox_id, allow=list(allow), remove=list(remove))
+    async with opened(doors, reference.provider) as provider:
+        rules = (await provider.update_network(request)).rules
+    if invocation.json:
+        invocation.emit({"sandbox_id": sandbox_id, "rules": rules})
+    else:
+        invocation.write("".join(f"{rule}\n" for rule in rules))
+        if not rules:
+            invocation.note("The allowlist is empty: the sandbox reaches nothing.")
     return 0
 
 

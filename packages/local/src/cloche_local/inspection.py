@@ -1,18 +1,24 @@
 """What a live sandbox is made of, for its operator."""
 
+from collections.abc import Sequence
+
 from cloche_contract.provider import InspectResult, LimitInfo, MountInfo
 from cloche_local.state import Record
 
 
-def inspect(record: Record) -> InspectResult:
-    """Describe the sandbox from its record and from what the kernel tells about its keeper."""
+def inspect(record: Record, rules: Sequence[str] | None = None) -> InspectResult:
+    """Describe the sandbox from its record and from what the kernel tells about its keeper.
+
+    Args:
+        rules: its network allowlist; None where it has no network.
+    """
     return InspectResult(
         sandbox_id=record.sandbox_id,
         mounts=_mounts(record),
         limits=_limits(record),
         users=record.users,
         namespaces=list(record.namespaces),
-        network="none",
+        network="none" if rules is None else f"allowlist: {', '.join(rules) or 'empty'}",
         facts={"keeper_pid": str(record.keeper_pid), "init_pid": str(record.init_pid)},
     )
 

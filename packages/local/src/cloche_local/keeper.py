@@ -16,6 +16,7 @@ from typing import NoReturn, Protocol
 
 from cloche_local import init, limits, state, users
 from cloche_local import syscalls as sys_
+from cloche_local.egress_link import EgressLink
 from cloche_local.nest import Ground, Nest, Spawner
 from cloche_local.setup import SetupFailed
 from cloche_local.spec import SandboxSpec
@@ -33,14 +34,22 @@ class Agent(Spawner, Protocol):
         ...
 
 
-def run(agent: Agent, ground: Ground, nest: Nest | None, spec: SandboxSpec, reply: socket.socket) -> int:
+def run(
+    agent: Agent,
+    ground: Ground,
+    nest: Nest | None,
+    spec: SandboxSpec,
+    reply: socket.socket,
+    egress: EgressLink | None = None,
+) -> int:
     """Build the sandbox, answer on `reply`, and keep it until it ends. Runs in a fresh fork of the zygote.
 
     Args:
         nest: the namespaces, where they were made in advance.
+        egress: the process on the host that a sandbox with a network allowlist reaches the network through.
     """
     try:
-        keeper = Keeper(spec, agent, ground, nest or Nest(ground, spec.protections))
+        keeper = Keeper(spec, agent, ground, nest or Nest(ground, spec.protections), egress)
         keeper.build()
     except SetupFailed as failure:
         _answer(reply, {"failed": failure.step, "errno": failure.errno})
@@ -66,8 +75,11 @@ def _answer(reply: socket.socket, message: dict[str, object]) -> bool:
 class Keeper:
     """One sandbox's keeper; also the hooks that the agent calls."""
 
-    def __init__(self, spec: SandboxSpec, agent: Agent, ground: Ground, nest: Nest) -> None:
+    def __init__(
+        self, spec: SandboxSpec, agent: Agent, ground: Ground, nest: Nest, egress: EgressLink | None = None
+    ) -> None:
         self.spec = spec
+        self.egress = egress
         self._agent = agent
         self._ground = ground
         self._nest = nest
@@ -97,6 +109,10 @@ class Keeper:
         self._listener = _listen(spec.runtime_folder, spec.socket_name)
         self._record(folder_fd)
         self._nest.await_init()
+        if spec.egress is not None:
+            if self.egress is None:
+                raise SetupFailed("egress", 0)
+            self.egress.start(spec.egress, spec.protections)
         os.rename("record.new", "record.json", src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         os.close(folder_fd)
         self._arm(spec.timeout_s)
@@ -161,6 +177,7 @@ class Keeper:
             "namespaces": self._namespaces(),
             "users": "single" if self._ground.id_range is None else "range",
             "binds": [bind.target for bind in spec.root.binds],
+            "has_egress": spec.egress is not None,
         }
         fd = os.open("record.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
         os.write(fd, json.dumps(record).encode())

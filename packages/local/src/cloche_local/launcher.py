@@ -126,6 +126,8 @@ class Launcher:
                 "folder": spec.folder,
                 "socket": f"{spec.runtime_folder}/{spec.socket_name}",
             }
+            if spec.egress is not None:
+                request["egress"] = "on"
             if spec.protections != Protections():
                 # Namespaces are made before the spec is read, so a test's choice travels with the request.
                 request["protections"] = json.dumps(asdict(spec.protections))

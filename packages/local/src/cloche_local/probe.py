@@ -39,6 +39,7 @@ _CAPABILITIES: tuple[Capability, ...] = (
     "inspect",
     "limits_pids",
     "limits_disk",
+    "egress",
 )
 
 
@@ -176,6 +177,7 @@ _STEP_CAUSES: dict[str, BackendCause] = {
     "seccomp": "seccomp_unavailable",
     "nested_namespaces": "namespaces_blocked",
     "init": "zygote_failed",
+    "egress": "egress_failed",
 }
 _NAMESPACE_STEPS = ("namespaces", "id_range")
 _REFUSALS = (errno.EPERM, errno.EACCES)

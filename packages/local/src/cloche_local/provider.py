@@ -6,7 +6,7 @@ kills them, and they end by their own deadline when this process is gone.
 
 import logging
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,11 +37,13 @@ from cloche_contract.provider import (
     KillRequest,
     ListRequest,
     ListResult,
+    NetworkRules,
     ProbeReport,
     ProviderOptions,
     SetTimeoutRequest,
+    UpdateNetworkRequest,
 )
-from cloche_local import agent_call, idempotency, inspection, probe, templates
+from cloche_local import agent_call, idempotency, inspection, network, probe, templates
 from cloche_local.ending import end_keeper
 from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
 from cloche_local.limits import Group, find_hierarchy, left_groups
@@ -173,6 +175,7 @@ class LocalProvider:
 
         Raises:
             TemplateNotFound, UnsupportedLimit, UnsupportedOperation, BackendUnavailable, IdempotencyConflict.
+            InvalidArgument, ConfigurationInvalid: a rule of the network allowlist is malformed.
         """
         template = templates.find_template(request.template.strip())
         if template is None:
@@ -180,6 +183,7 @@ class LocalProvider:
         if request.region is not MISSING:
             raise UnsupportedOperation
         wanted = self._limits(request)
+        network.wanted_rules(request, self._options.settings)
         launcher = await self._ensure_launcher()
         if request.idempotency_key is MISSING:
             return await self._create(launcher, request, template, wanted, "")
@@ -257,6 +261,7 @@ class LocalProvider:
             metadata={} if request.metadata is MISSING else request.metadata,
             range_slots=self._paths.range_slots,
             cgroup_root=self._paths.cgroup_root,
+            egress=network.wanted_rules(request, self._options.settings),
             idempotency=mark,
             protections=self._protections,
         )
@@ -303,12 +308,35 @@ class LocalProvider:
         return self._describe(record, with_agent=True)
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
-        """Mounts, limits, users and namespaces of a sandbox.
+        """Mounts, limits, users, namespaces and network of a sandbox.
 
         Raises:
             SandboxNotFound: no live sandbox of this user has the id.
+            ProviderUnavailable, ProviderTimeout: its agent does not tell its network rules.
         """
-        return inspection.inspect(self._find(request.sandbox_id))
+        record = self._find(request.sandbox_id)
+        rules = await self._update_network(record, (), ()) if record.has_egress else None
+        return inspection.inspect(record, rules)
+
+    async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
+        """Change the network allowlist of a sandbox that was made with one; what it no longer lists is cut.
+
+        Raises:
+            SandboxNotFound: no live sandbox of this user has the id.
+            InvalidArgument: a rule is malformed; nothing changed.
+            UnsupportedOperation: it was made without a network.
+            ProviderUnavailable, ProviderTimeout: its agent does not answer.
+        """
+        allow = () if request.allow is MISSING else request.allow
+        remove = () if request.remove is MISSING else request.remove
+        network.check_update(allow=allow, remove=remove)
+        record = self._find(request.sandbox_id)
+        return NetworkRules(rules=[*await self._update_network(record, allow, remove)])
+
+    async def _update_network(self, record: Record, allow: Sequence[str], remove: Sequence[str]) -> Sequence[str]:
+        endpoint = self._endpoint(record)
+        token = endpoint.access_token.get_secret_value()
+        return await network.update_rules(endpoint.socket_path or "", token, allow, remove)
 
     async def probe(self) -> ProbeReport:
         """Try what this machine allows, by making a sandbox; never raises for what it lacks."""

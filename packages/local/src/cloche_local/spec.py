@@ -33,6 +33,8 @@ class Protections:
     own_keyring: bool = True
     minimal_devices: bool = True
     set_id_ignored: bool = True
+    egress_policy: bool = True
+    egress_self_test: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class SandboxSpec:
     range_slots: str = ""
     """Folder of id range slots; empty for an ordinary user, who has one id."""
     cgroup_root: str = ""
+    egress: tuple[str, ...] | None = None
+    """Rules of the network allowlist, read and written back; None: the sandbox has no network and no proxy."""
     idempotency: str = ""
     """Hash of the creator's key and arguments; empty without a key."""
     protections: Protections = Protections()
@@ -104,9 +108,11 @@ def decode_spec(raw: bytes) -> SandboxSpec:
     root = fields.pop("root")
     binds = tuple(Bind(**bind) for bind in root.pop("binds"))
     import_paths = tuple(root.pop("import_paths"))
+    egress = fields.pop("egress")
     return SandboxSpec(
         root=RootPlan(binds=binds, import_paths=import_paths, **root),
         limits=Limits(**fields.pop("limits")),
         protections=Protections(**fields.pop("protections")),
+        egress=None if egress is None else tuple(egress),
         **fields,
     )

@@ -43,6 +43,7 @@ class Record:
     binds: tuple[str, ...]
     namespaces: tuple[str, ...]
     idempotency: str
+    has_egress: bool
 
     @property
     def socket_path(self) -> str:
@@ -180,6 +181,7 @@ def _record(fields: Mapping[str, Any], deadline: Mapping[str, Any]) -> Record | 
             binds=tuple(fields["binds"]),
             namespaces=tuple(fields["namespaces"]),
             idempotency=str(fields["idempotency"]),
+            has_egress=fields.get("has_egress") is True,
         )
     except (KeyError, TypeError, ValueError):
         return None

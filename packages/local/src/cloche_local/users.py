@@ -13,7 +13,7 @@ from cloche_local import syscalls as sys_
 USER_ID = 1000
 RANGE_SIZE = 65536
 # Below the range that systemd documents as unusable (2^31) and above what it and /etc/subuid hand out by default.
-_FIRST_RANGE = 0x60000000
+FIRST_RANGE = 0x60000000
 _RANGE_COUNT = 4096
 
 # CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID: what package managers and `su` need, over mapped ids only.
@@ -51,7 +51,7 @@ def lease_range(slots: str) -> tuple[int, int]:
         except BlockingIOError:
             os.close(fd)
             continue
-        return _FIRST_RANGE + slot * RANGE_SIZE, fd
+        return FIRST_RANGE + slot * RANGE_SIZE, fd
     raise BlockingIOError(11, "every id range is in use")
 
 
@@ -117,12 +117,12 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def write_single_map(host_uid: int, host_gid: int) -> None:
-    """Show our one id as 1000. Both ids were read before `unshare`: after it they are nobody's."""
+def write_single_map(host_uid: int, host_gid: int, inside: tuple[int, int] = (USER_ID, USER_ID)) -> None:
+    """Show our one id as 1000, or as `inside`. Both ids were read before `unshare`: after it they are nobody's."""
     # The kernel wants setgroups off before an unprivileged gid map.
     _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{USER_ID} {host_uid} 1")
-    _write("/proc/self/gid_map", f"{USER_ID} {host_gid} 1")
+    _write("/proc/self/uid_map", f"{inside[0]} {host_uid} 1")
+    _write("/proc/self/gid_map", f"{inside[1]} {host_gid} 1")
 
 
 def enter_range(userns_fd: int, uid: int) -> None:

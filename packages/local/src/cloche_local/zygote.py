@@ -15,10 +15,10 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import cloche_agentd
 from cloche_agentd.agent import Agent
@@ -26,6 +26,8 @@ from cloche_agentd.config import AgentConfig, InitProfile, KeeperHooks, User
 from cloche_agentd.init import run_init
 from cloche_local import init, keeper, libraries, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
+from cloche_local.egress import fork_egress
+from cloche_local.egress_link import ENVIRONMENT, EgressLink
 from cloche_local.nest import Ground, Nest
 from cloche_local.setup import SetupFailed
 from cloche_local.spec import Protections, SandboxSpec, decode_spec
@@ -156,18 +158,25 @@ class Zygote:
         """Give the request to the spare keeper, or to a new one."""
         spare, self._spare = self._spare, None
         plain = "protections" not in message
-        if spare is None or not plain or not spare.take(reply):
-            try:
-                spare = self._fork_keeper(message, reply)
-            except OSError as error:
-                with suppress(OSError):
-                    reply.send(json.dumps({"failed": "id_range", "errno": error.errno or 0}).encode())
-                reply.close()
-                return
-        self._keepers[spare.pid] = _Child(message["id"], message["folder"], message["socket"])
-        reply.close()
+        egress: tuple[int, ...] = ()
+        try:
+            if "egress" in message:
+                egress = fork_egress(_state_folders(message), _protections(message), self._filter)
+            if spare is None or not plain or not spare.take(reply, egress):
+                spare = self._fork_keeper(message, reply, egress)
+        except OSError as error:
+            with suppress(OSError):
+                reply.send(json.dumps({"failed": "id_range", "errno": error.errno or 0}).encode())
+        else:
+            self._keepers[spare.pid] = _Child(message["id"], message["folder"], message["socket"])
+        finally:
+            for fd in egress:
+                os.close(fd)
+            reply.close()
 
-    def _fork_keeper(self, message: Mapping[str, str] | None, reply: socket.socket | None) -> "_Spare":
+    def _fork_keeper(
+        self, message: Mapping[str, str] | None, reply: socket.socket | None, egress: Sequence[int] = ()
+    ) -> "_Spare":
         """Fork a keeper: for a request, or without one as a spare that makes its namespaces and waits.
 
         Raises:
@@ -180,8 +189,7 @@ class Zygote:
         try:
             pid = os.fork()
             if pid == 0:
-                protections = Protections(**json.loads((message or {}).get("protections", "{}")))
-                self._be_keeper(theirs, reply, id_range, protections)
+                self._be_keeper(theirs, reply, id_range, _protections(message or {}), egress)
         finally:
             theirs.close()
             if id_range is not None:
@@ -189,13 +197,18 @@ class Zygote:
         return _Spare(pid, ours)
 
     def _be_keeper(
-        self, requests: socket.socket, reply: socket.socket | None, id_range: users.IdRange | None, on: Protections
+        self,
+        requests: socket.socket,
+        reply: socket.socket | None,
+        id_range: users.IdRange | None,
+        on: Protections,
+        egress: Sequence[int],
     ) -> NoReturn:
         status = 70
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            kept = [requests.fileno()] + ([] if reply is None else [reply.fileno()])
+            kept = [requests.fileno(), *egress] + ([] if reply is None else [reply.fileno()])
             kept += [] if id_range is None else [id_range.lock_fd, id_range.userns_fd]
             init.close_all_but(kept, on)
             agent = _Agentd()
@@ -203,12 +216,13 @@ class Zygote:
             nest = None
             if reply is None:
                 nest = Nest(ground, on)
-                _raw, fds, _flags, _address = socket.recv_fds(requests, 1, 1)
+                _raw, fds, _flags, _address = socket.recv_fds(requests, 1, 3)
                 # Empty: the zygote is gone.
                 reply = socket.socket(fileno=fds[0]) if fds else None
+                egress = fds[1:]
             requests.close()
             if reply is not None:
-                status = keeper.run(agent, ground, nest, decode_spec(_read_all(reply)), reply)
+                status = keeper.run(agent, ground, nest, decode_spec(_read_all(reply)), reply, _link(egress))
         except SetupFailed:
             # As a spare: the next request tries again and is told.
             status = 1
@@ -277,10 +291,10 @@ class _Spare:
     pid: int
     requests: socket.socket
 
-    def take(self, reply: socket.socket) -> bool:
+    def take(self, reply: socket.socket, egress: Sequence[int] = ()) -> bool:
         """Hand a request over; False where the keeper has died."""
         try:
-            socket.send_fds(self.requests, [b"r"], [reply.fileno()])
+            socket.send_fds(self.requests, [b"r"], [reply.fileno(), *egress])
         except OSError:
             return False
         finally:
@@ -317,7 +331,7 @@ class _Agentd:
         config = AgentConfig(
             sandbox_id=spec.sandbox_id,
             access_token=spec.access_token,
-            envs=spec.envs,
+            envs=spec.envs if spec.egress is None else {**ENVIRONMENT, **spec.envs},
             users=accounts,
             path=spec.root.search_path,
         )
@@ -328,11 +342,18 @@ class _Agentd:
             become=lambda user: keeper.become(user.uid, user.gid),
             memory_kills=keeper.memory_kills,
             facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
+            **_egress_hooks(keeper.egress),
         )
         return asyncio.run(_keep_until_deadline(keeper, Agent(config, hooks).run(link, [listener])))
 
     def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
         run_init(link, InitProfile(import_paths=spec.root.import_paths))
+
+
+def _egress_hooks(egress: EgressLink | None) -> dict[str, Any]:
+    if egress is None:
+        return {}
+    return {"denial_mark": egress.mark, "denials_since": egress.since, "update_network": egress.update}
 
 
 async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, None, int]) -> int:
@@ -351,6 +372,22 @@ async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, N
         return await agent
     except asyncio.CancelledError:
         return 0
+
+
+def _protections(message: Mapping[str, str]) -> Protections:
+    return Protections(**json.loads(message.get("protections", "{}")))
+
+
+def _state_folders(message: Mapping[str, str]) -> list[str]:
+    """Where this user's sandboxes keep tokens and sockets."""
+    return [os.path.dirname(message["folder"]), os.path.dirname(message["socket"])]
+
+
+def _link(egress: Sequence[int]) -> EgressLink | None:
+    if not egress:
+        return None
+    control, denials = (socket.socket(fileno=fd) for fd in egress)
+    return EgressLink(control, denials)
 
 
 def _leave_loop() -> None:

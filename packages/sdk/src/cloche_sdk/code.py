@@ -11,7 +11,7 @@ from typing import Any
 from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_SANDBOX_PORT, INTERPRETER_EXECUTE
 from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
 
-from .commands import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, OutputCallback, raise_for_end
+from .commands import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, OutputCallback, denials, raise_for_end
 from .data_plane import AgentChannel
 from .link import SandboxLink
 from .output import CapturedText, OutputCapture
@@ -96,6 +96,7 @@ class ExecutionReader:
             results_left_out=self._left_out,
             restarted_because=end.get("context_restarted"),
             text_replaced=self._replaced or bool(end.get("replaced")),
+            denied=denials(end.get("denied", ())),
         )
 
     def _captured(self, name: str, end: Mapping[str, Any]) -> CapturedText:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -17,7 +17,7 @@ from cloche_contract.errors import ProcessNotFound, ProviderFailed, SandboxExpir
 from .data_plane import AgentChannel, agent_client, answered
 from .link import SandboxLink
 from .output import OutputCapture, TextDecoder
-from .results import CommandResult, ProcessInfo
+from .results import CommandResult, Denial, ProcessInfo
 
 __all__ = ["AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout", "OutputCallback"]
 
@@ -25,6 +25,7 @@ OutputCallback = Callable[[str], object]
 
 DEFAULT_TIMEOUT_S = 60
 KILLED_EXIT_CODE = 137
+DENIALS_KEPT = 16
 UNKNOWN_EXIT_CODE = -1
 
 
@@ -44,6 +45,11 @@ class CommandInterrupted(SandboxLost):
         self.result = result
 
 
+def denials(entries: Sequence[Mapping[str, Any]]) -> tuple[Denial, ...]:
+    """The denials that an agent reports, at most 16."""
+    return tuple(Denial(str(entry["target"]), entry.get("rule")) for entry in entries[:DENIALS_KEPT])
+
+
 def raise_for_end(result: CommandResult) -> None:
     """Raise what a caller must not overlook: a timeout, or the loss of the sandbox."""
     if result.stop_reason == "timeout":
@@ -61,6 +67,7 @@ class ProcessReader:
         callbacks = {"stdout": on_stdout, "stderr": on_stderr}
         self._callbacks = {name: (call, TextDecoder()) for name, call in callbacks.items() if call is not None}
         self._end: Mapping[str, Any] | None = None
+        self._denied: tuple[Denial, ...] = ()
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Take one message of the stream."""
@@ -71,6 +78,8 @@ class ProcessReader:
                 self._take_output(name, base64.b64decode(encoded))
         elif "start" in event:
             self.pid = int(event["start"]["pid"])
+        elif "denied" in event:
+            self._denied = denials(event["denied"].get("targets", ()))
         elif "end" in event:
             self._end = event["end"]
 
@@ -100,6 +109,7 @@ class ProcessReader:
             stop_reason=stop_reason,
             stdout_captured=self._captures["stdout"].result(),
             stderr_captured=self._captures["stderr"].result(),
+            denied=self._denied,
         )
 
 

@@ -1,7 +1,8 @@
 """Settings in layers, over the generated table of settings.
 
 argument > environment > ./.env > ~/.abx/.env > ~/.abx/config.toml > default. A blank
-value counts as not set. A secret is never read from config.toml, which people commit.
+value counts as not set. A secret is never read from config.toml, which people commit; what
+widens the rights of sandboxes is never read from ./.env, which comes with a workspace.
 
 Source: systems facts 2.6; schemas/config/settings.json.
 """
@@ -27,6 +28,7 @@ else:
 __all__ = ["FoundSetting", "Settings", "load_settings"]
 
 FILE_LIMIT = 1_048_576
+_WORKSPACE_LAYER = "./.env"
 _BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 
 
@@ -110,13 +112,15 @@ def load_settings(
     base = home or Path(environ.get("HOME") or os.path.expanduser("~"))
     layers: Sequence[tuple[str, Mapping[str, str]]] = (
         ("environment", environ),
-        ("./.env", _read_env_file((workdir or Path()) / ".env")),
+        (_WORKSPACE_LAYER, _read_env_file((workdir or Path()) / ".env")),
         ("~/.abx/.env", _read_env_file(base / ".abx" / ".env")),
     )
     toml = _read_toml(base / ".abx" / "config.toml")
     found: dict[str, FoundSetting] = {}
     for name, setting in _BY_KEY.items():
         for layer, values in layers:
+            if layer == _WORKSPACE_LAYER and not setting.workspace:
+                continue
             value = values.get(setting.env, "").strip()
             if value:
                 found[name] = FoundSetting(value, layer)

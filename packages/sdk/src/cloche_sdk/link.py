@@ -10,7 +10,7 @@ Source: decisions D15 to D18, D24; seed-001, rule 5.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,17 @@ from cloche_contract.errors import (
     SandboxLost,
 )
 from cloche_contract.lifecycle import SandboxRecord
-from cloche_contract.provider import ConnectRequest, GetRequest, KillRequest, SandboxProvider, SetTimeoutRequest
+from cloche_contract.provider import (
+    ConnectRequest,
+    GetRequest,
+    KillRequest,
+    SandboxProvider,
+    SetTimeoutRequest,
+    UpdateNetworkRequest,
+)
 
 from .providers import Doors, Reference
+from .requests import build, listed
 from .silence import AgentRefusal, AgentUnreachable
 
 if TYPE_CHECKING:
@@ -124,6 +132,16 @@ class SandboxLink:
         async with self._lifetime_lock:
             await self.provider.set_timeout(SetTimeoutRequest(sandbox_id=self.reference.sandbox_id, timeout=seconds))
             self._note_lifetime(seconds)
+
+    async def update_network(self, allow: Sequence[str], remove: Sequence[str]) -> tuple[str, ...]:
+        """Change the network allowlist; returns the rules in force."""
+        request = build(
+            UpdateNetworkRequest,
+            sandbox_id=self.reference.sandbox_id,
+            allow=listed("allow", allow),
+            remove=listed("remove", remove),
+        )
+        return tuple((await self.provider.update_network(request)).rules)
 
     async def kill(self) -> None:
         """Destroy the sandbox."""

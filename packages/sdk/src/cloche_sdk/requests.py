@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from cloche_contract.errors import InvalidArgument
 
-__all__ = ["build"]
+__all__ = ["build", "listed"]
 
 Request = TypeVar("Request", bound=BaseModel)
 
@@ -21,6 +22,17 @@ _RULES = {
     "string_pattern_mismatch": ("pattern", ""),
     "literal_error": ("enum", ""),
 }
+
+
+def listed(name: str, values: Sequence[str]) -> list[str]:
+    """A list argument. One text is a sequence of letters, and never what is meant.
+
+    Raises:
+        InvalidArgument: it is one text.
+    """
+    if isinstance(values, str):
+        raise InvalidArgument(field=name, rule="type")
+    return list(values)
 
 
 def build(model: type[Request], **values: object) -> Request:

@@ -12,6 +12,7 @@ __all__ = [
     "CodeError",
     "CodeResult",
     "CommandResult",
+    "Denial",
     "Execution",
     "FileEntry",
     "FileListing",
@@ -24,17 +25,30 @@ _EMPTY = CapturedText("", "", 0, 0)
 
 
 @dataclass(frozen=True)
+class Denial:
+    """A destination that the network allowlist of the sandbox does not hold.
+
+    `rule` would allow it; None where the name is listed and its address is a private one.
+    """
+
+    target: str
+    rule: str | None = None
+
+
+@dataclass(frozen=True)
 class CommandResult:
     """How a command ended and what it wrote.
 
     `exit_code` is the status of the process, 128 plus the signal when a signal ended it.
     `stop_reason` says why it ended: `exit`, or the limit, timeout or loss that ended it.
+    `denied` lists what the network allowlist denied to the sandbox while this ran.
     """
 
     exit_code: int
     stop_reason: str = "exit"
     stdout_captured: CapturedText = field(default=_EMPTY, repr=False)
     stderr_captured: CapturedText = field(default=_EMPTY, repr=False)
+    denied: tuple[Denial, ...] = ()
 
     @property
     def stdout(self) -> str:

@@ -6,7 +6,7 @@ The synchronous `Sandbox` is generated from this module; keep public signatures 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import NamedTuple, TypeVar
@@ -30,7 +30,7 @@ from .commands import AsyncCommands
 from .files import AsyncFiles
 from .link import SandboxLink
 from .providers import Doors, ProviderPool, Reference
-from .requests import build
+from .requests import build, listed
 from .results import Execution
 
 __all__ = ["AsyncSandbox"]
@@ -69,6 +69,7 @@ class AsyncSandbox:
         region: str | None = None,
         cpu: int | None = None,
         memory: int | None = None,
+        egress: Sequence[str] | None = None,
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         provider: str | None = None,
@@ -84,6 +85,8 @@ class AsyncSandbox:
             timeout: its lifetime from now, 1 to 86400 seconds.
             envs: environment variables of everything that runs in it.
             region, cpu, memory: left out, the provider decides; memory is in MB.
+            egress: what it may reach: hosts, `*.` hosts, addresses and networks, each with `:port` or for ports
+                80 and 443. Empty: nothing, until `update_network`. Left out: what ABX_LOCAL_EGRESS lists.
             metadata: labels that the provider keeps.
             idempotency_key: the same key with the same arguments gives the same sandbox.
             provider, api_key, base_url: instead of what is configured.
@@ -104,6 +107,7 @@ class AsyncSandbox:
             region=region,
             cpu=cpu,
             memory=memory,
+            egress=None if egress is None else listed("egress", egress),
             metadata=metadata,
             idempotency_key=idempotency_key,
         )
@@ -375,6 +379,17 @@ class AsyncSandbox:
     async def set_timeout(self, timeout: int) -> None:
         """Let the sandbox live for `timeout` seconds from now."""
         await self._link.set_timeout(timeout)
+
+    async def update_network(self, *, allow: Sequence[str] = (), remove: Sequence[str] = ()) -> tuple[str, ...]:
+        """Change what the sandbox may reach, at once; returns the rules in force.
+
+        Connections that lose their rule are cut.
+
+        Raises:
+            InvalidArgument: a rule is malformed; nothing changed.
+            UnsupportedOperation: it was made without a network, or its provider has no allowlists.
+        """
+        return await self._link.update_network(allow, remove)
 
     async def refresh_info(self) -> SandboxMetadata:
         """Ask for current metadata; neither connects nor renews."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cloche_contract.common import CodeError, OutputFile, ResultItem
 from cloche_contract.kernel.toolset import ToolCall
 
-from .results import CommandResult, Execution
+from .results import CommandResult, Denial, Execution
 
 __all__ = ["shown_command", "shown_execution"]
 
@@ -18,6 +18,7 @@ RESULT_TEXT_CHARS = 30_000
 ERROR_CHARS = 10_000
 RESULTS_SHOWN = 1_000
 FILES_SHOWN = 1_000
+DENIALS_SHOWN = 8
 
 _IMAGES = {"png": "image/png", "jpeg": "image/jpeg"}
 _BINARY = frozenset({*_IMAGES, "pdf"})
@@ -28,6 +29,7 @@ _TIMED_OUT = "It was stopped at its timeout; the output so far is kept."
 _STATE_LOST = "The interpreter was restarted: its variables are gone."
 _RESTARTED = "The interpreter had died since the last call: this call began in a fresh one."
 _SANDBOX_LOST = "The sandbox ended while this ran: its files and state are gone."
+_HOW_TO_ALLOW = "abx sandbox network ID --allow RULE, or ABX_LOCAL_EGRESS before the sandbox is made"
 _RESULTS_CUT = "Some displayed results were left out."
 
 
@@ -72,6 +74,8 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
         yield _CUT
     if result.timed_out:
         yield _TIMED_OUT
+    if result.denied:
+        yield _denied(result.denied)
     if result.stop_reason == "sandbox_lost":
         yield _SANDBOX_LOST
     elif isinstance(result, Execution):
@@ -81,6 +85,15 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
             yield _RESULTS_CUT
         if result.stop_reason != "exit" and not result.state_kept:
             yield _STATE_LOST
+
+
+def _denied(denied: Sequence[Denial]) -> str:
+    """What the network allowlist denied, and what the operator can do. Hosts are bounded and checked by the agent."""
+    shown = denied[:DENIALS_SHOWN]
+    targets = ", ".join(entry.target for entry in shown)
+    rules = ", ".join(dict.fromkeys(entry.rule or "a rule for its address" for entry in shown))
+    more = f" and {len(denied) - len(shown)} more" if len(denied) > len(shown) else ""
+    return f"The network allowlist denied {targets}{more}. Rules for the operator to add: {rules} ({_HOW_TO_ALLOW})."
 
 
 def _items(execution: Execution, call: ToolCall) -> Iterator[ResultItem]:

@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 import anyio
 
-Operation = Literal["create", "get", "list", "set_timeout", "kill", "connect", "inspect", "probe", "close"]
+Operation = Literal[
+    "create", "get", "list", "set_timeout", "kill", "connect", "inspect", "update_network", "probe", "close"
+]
 
 
 @dataclass(frozen=True)

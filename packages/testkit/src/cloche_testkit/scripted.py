@@ -42,10 +42,12 @@ from cloche_contract.provider import (
     LimitInfo,
     ListRequest,
     ListResult,
+    NetworkRules,
     ProbeCheck,
     ProbeReport,
     ProviderOptions,
     SetTimeoutRequest,
+    UpdateNetworkRequest,
 )
 from cloche_testkit.plane import Held, ScriptedPlane
 from cloche_testkit.script import Operation, Script
@@ -86,6 +88,8 @@ class ScriptedProvider:
         for resource, value in _asked_limits(request).items():
             if value is not MISSING and resource not in plane.limits:
                 raise UnsupportedLimit(limit=resource)
+        if request.egress is not MISSING:
+            raise UnsupportedOperation(capability="egress")
         held = await plane.add(request)
         try:
             await plane.script.answer("create")
@@ -134,6 +138,11 @@ class ScriptedProvider:
             raise UnsupportedOperation(capability="exec")
         await self._plane.script.answer("connect")
         return record
+
+    async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
+        await self._arrive("update_network", request)
+        self._visible(request.sandbox_id)
+        raise UnsupportedOperation(capability="egress")
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
         await self._arrive("inspect", request)

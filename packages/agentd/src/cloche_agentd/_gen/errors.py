@@ -33,6 +33,7 @@ ERRORS: Final[dict[str, Spec]] = {
     "invalid_argument": Spec("invalid_argument", 400, "An argument is not valid.", ("field", "rule", "limit")),
     "path_invalid": Spec("invalid_argument", 400, "The path cannot be used.", ()),
     "process_not_found": Spec("not_found", 404, "There is no such process in the sandbox.", ()),
+    "provider_unavailable": Spec("unavailable", 502, "The provider could not be reached.", ("http_status",)),
     "unsupported_language": Spec("unimplemented", 400, "This template cannot run that language.", ("available",)),
     "unsupported_operation": Spec(
         "unimplemented", 501, "This provider does not support that operation.", ("capability",)

@@ -127,6 +127,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "stderr_bytes": ("integer", False, 0, 9007199254740991, (), ""),
         "replaced": ("boolean", False, None, None, (), ""),
         "output_files": ("array", False, None, 1000, (), "WrittenFile"),
+        "denied": ("array", False, None, 16, (), "Denial"),
     },
     "ExecuteRequest": {
         "code": ("string", True, None, 1048576, (), ""),
@@ -149,6 +150,9 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "stdout": ("string", False, None, 16777216, (), ""),
         "stderr": ("string", False, None, 16777216, (), ""),
         "pty": ("string", False, None, 16777216, (), ""),
+    },
+    "DeniedEvent": {
+        "targets": ("array", True, None, 16, (), "Denial"),
     },
     "Empty": {},
     "EndEvent": {
@@ -191,6 +195,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "start": ("object", False, None, None, (), "StartEvent"),
         "data": ("object", False, None, None, (), "DataEvent"),
         "keepalive": ("object", False, None, None, (), "KeepaliveEvent"),
+        "denied": ("object", False, None, None, (), "DeniedEvent"),
         "end": ("object", False, None, None, (), "EndEvent"),
     },
     "ProcessInfo": {

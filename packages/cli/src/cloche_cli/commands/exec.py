@@ -3,7 +3,8 @@
 import click
 
 from cloche_cli.lazy import command
-from cloche_cli.parameters import Text, Variable, WholeNumber
+from cloche_cli.parameters import Text, Variable, WholeNumber, allow_net_option
+from cloche_cli.usage import Refused
 
 
 def _exec(
@@ -14,9 +15,14 @@ def _exec(
     timeout: int,
     template: str | None,
     provider: str | None,
+    allow_net: tuple[str, ...],
 ) -> int:
     from cloche_cli.one_shot import ExecRequest, run_command, shell_line
 
+    if sandbox is not None and allow_net:
+        raise Refused(
+            "exclusive", "is for a new sandbox; change a living one with abx sandbox network.", field="--allow-net"
+        )
     return run_command(
         ExecRequest(
             command=shell_line(words),
@@ -26,6 +32,7 @@ def _exec(
             timeout_s=timeout,
             template=template,
             provider=provider,
+            egress=allow_net or None,
         )
     )
 
@@ -59,6 +66,7 @@ exec_ = command(
         ),
         click.Option(["-t", "--template"], type=Text(128), help="Without --sandbox: what to make it from."),
         click.Option(["-p", "--provider"], type=Text(40), help="Default: ABX_PROVIDER, else local."),
+        allow_net_option(),
     ],
     words_follow=True,
 )

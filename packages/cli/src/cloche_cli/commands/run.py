@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cloche_cli.lazy import command
-from cloche_cli.parameters import OneOf, Text, WholeNumber
+from cloche_cli.parameters import OneOf, Text, WholeNumber, allow_net_option
 
 LANGUAGES = ("python", "javascript", "shell", "typescript", "r")
 
@@ -16,6 +16,7 @@ def _run(
     template: str | None,
     timeout: int,
     provider: str | None,
+    allow_net: tuple[str, ...],
     figures: str,
     keep: bool,
 ) -> int:
@@ -30,6 +31,7 @@ def _run(
             template=template,
             timeout_s=timeout,
             provider=provider,
+            egress=allow_net or None,
             figures=Path(figures),
             keep=keep,
         )
@@ -65,6 +67,7 @@ run = command(
             help="Seconds that the program may run.",
         ),
         click.Option(["-p", "--provider"], type=Text(40), help="Default: ABX_PROVIDER, else local."),
+        allow_net_option(),
         click.Option(
             ["--figures"],
             metavar="FOLDER",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cloche_cli.lazy import LazyGroup, command
-from cloche_cli.parameters import OneOf, Text, Variable, WholeNumber
+from cloche_cli.parameters import OneOf, Text, Variable, WholeNumber, allow_net_option
 
 if TYPE_CHECKING:
     from cloche_contract.lifecycle import SandboxStatus
@@ -31,6 +31,7 @@ def _create(
     env: tuple[tuple[str, str], ...],
     cpu: int | None,
     memory: int | None,
+    allow_net: tuple[str, ...],
     region: str | None,
     provider: str | None,
 ) -> int:
@@ -43,6 +44,7 @@ def _create(
             envs=dict(env),
             cpu=cpu,
             memory_mb=memory,
+            egress=allow_net or None,
             region=region,
             provider=provider,
         )
@@ -67,6 +69,12 @@ def _inspect(sandbox_id: str) -> int:
     return inspect_sandbox(sandbox_id)
 
 
+def _network(sandbox_id: str, allow: tuple[str, ...], remove: tuple[str, ...]) -> int:
+    from cloche_cli.sandboxes import update_network
+
+    return update_network(sandbox_id, allow, remove)
+
+
 def _kill(sandbox_ids: tuple[str, ...]) -> int:
     from cloche_cli.sandboxes import kill_sandboxes
 
@@ -85,6 +93,7 @@ create = command(
         "abx sandbox create --template code-interpreter-v1 --timeout 3600",
         "id=$(abx sandbox create) && abx exec --sandbox $id -- ls /",
         "abx sandbox create --env API_TOKEN --memory 512",
+        "abx sandbox create --allow-net docs.example.org --allow-net files.example.org",
     ],
     params=[
         click.Option(["-t", "--template"], type=Text(128), help="Default: ABX_DEFAULT_TEMPLATE, else base."),
@@ -101,6 +110,7 @@ create = command(
         click.Option(
             ["--memory"], type=WholeNumber(1, 1048576), help="Megabytes. Refused where the host cannot hold the limit."
         ),
+        allow_net_option(),
         _region(),
         _provider(),
     ],
@@ -141,6 +151,27 @@ inspect = command(
     params=[_id()],
 )
 
+network = command(
+    "network",
+    _network,
+    help=(
+        "Show what a sandbox may reach, or change it at once. Only for sandboxes that were made with a network "
+        "allowlist. Connections that lose their rule are cut.\n\n"
+        "RULE is a host, *.host, an address or a network, with :port or for ports 80 and 443. Private, local and "
+        "reserved addresses are reached only by a rule for an address or a network."
+    ),
+    examples=[
+        "abx sandbox network sb-7f3a",
+        "abx sandbox network sb-7f3a --allow docs.example.org --allow '*.files.example.org'",
+        "abx sandbox network sb-7f3a --remove docs.example.org",
+    ],
+    params=[
+        _id(),
+        click.Option(["--allow"], type=Text(300), multiple=True, metavar="RULE", help="A rule to add. Repeatable."),
+        click.Option(["--remove"], type=Text(300), multiple=True, metavar="RULE", help="A rule to remove. Repeatable."),
+    ],
+)
+
 kill = command(
     "kill",
     _kill,
@@ -160,6 +191,7 @@ sandbox: click.Group = LazyGroup(
             ("list", "list_"),
             ("get", "get"),
             ("inspect", "inspect"),
+            ("network", "network"),
             ("kill", "kill"),
         ]
     },

@@ -20,6 +20,7 @@ PROCESS_CLOSE_STDIN: Final = "/process.Process/CloseStdin"
 ROUTE_HEALTH: Final = "/health"
 ROUTE_INFO: Final = "/cloche/info"
 ROUTE_KILL: Final = "/cloche/kill"
+ROUTE_NETWORK: Final = "/cloche/network"
 ROUTE_READ_FILE: Final = "/files"
 ROUTE_WRITE_FILE: Final = "/files"
 ROUTE_METRICS: Final = "/metrics"
@@ -61,6 +62,7 @@ __all__ = [
     "ROUTE_INFO",
     "ROUTE_KILL",
     "ROUTE_METRICS",
+    "ROUTE_NETWORK",
     "ROUTE_READ_FILE",
     "ROUTE_WRITE_FILE",
 ]

@@ -36,9 +36,14 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "region": "model",
         "cpu": "model",
         "memory": "model",
+        "egress": "operator",
         "metadata": "internal",
         "idempotency_key": "internal",
         "owner": "internal",
+    },
+    "Denial": {
+        "target": "internal",
+        "rule": "internal",
     },
     "FileEntry": {
         "name": "model",
@@ -84,6 +89,9 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "kind": "operator",
         "source": "operator",
         "read_only": "operator",
+    },
+    "NetworkRules": {
+        "rules": "operator",
     },
     "OutputFile": {
         "name": "model",
@@ -142,6 +150,11 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
     "SetTimeoutRequest": {
         "sandbox_id": "model",
         "timeout": "model",
+    },
+    "UpdateNetworkRequest": {
+        "sandbox_id": "model",
+        "allow": "operator",
+        "remove": "operator",
     },
     "sandbox.CreateSandboxOutput": {
         "sandbox_id": "model",

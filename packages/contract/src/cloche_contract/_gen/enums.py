@@ -5,6 +5,7 @@ from typing import Final, Literal, TypeAlias
 BackendCause: TypeAlias = Literal[
     "architecture_unsupported",
     "capabilities_undroppable",
+    "egress_failed",
     "id_range_unavailable",
     "idmapped_mounts_unavailable",
     "kernel_too_old",
@@ -25,6 +26,7 @@ BackendCause: TypeAlias = Literal[
 BACKEND_CAUSE_VALUES: Final[tuple[BackendCause, ...]] = (
     "architecture_unsupported",
     "capabilities_undroppable",
+    "egress_failed",
     "id_range_unavailable",
     "idmapped_mounts_unavailable",
     "kernel_too_old",
@@ -60,6 +62,7 @@ Capability: TypeAlias = Literal[
     "limits_memory",
     "limits_pids",
     "limits_disk",
+    "egress",
 ]
 CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "lifecycle",
@@ -78,6 +81,7 @@ CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "limits_memory",
     "limits_pids",
     "limits_disk",
+    "egress",
 )
 
 EntryType: TypeAlias = Literal["FILE_TYPE_UNSPECIFIED", "FILE_TYPE_FILE", "FILE_TYPE_DIRECTORY", "FILE_TYPE_SYMLINK"]

@@ -835,6 +835,10 @@ CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
         "Capabilities cannot be dropped.",
         "Run as an ordinary user, or as root with CAP_SETPCAP.",
     ),
+    "egress_failed": (
+        "The filter of outgoing connections did not start, or did not block what it must block.",
+        "Look at the log of this process; without a network allowlist the sandbox needs no filter.",
+    ),
     "id_range_unavailable": (
         "A range of user ids cannot be mapped.",
         "Run as root with CAP_SETUID and CAP_SETGID, or as an ordinary user.",

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
         KillRequest,
         ListRequest,
         ListResult,
+        NetworkRules,
         ProbeReport,
         SetTimeoutRequest,
+        UpdateNetworkRequest,
     )
 
 
@@ -81,6 +83,14 @@ class SandboxProvider(Protocol):
 
         Raises:
             SandboxNotFound, UnsupportedOperation, ProviderUnavailable, ProviderFailed.
+        """
+        ...
+
+    async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
+        """Change the network allowlist of a sandbox that was made with one, and return it. What it no longer lists is cut.
+
+        Raises:
+            SandboxNotFound, InvalidArgument, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed.
         """
         ...
 

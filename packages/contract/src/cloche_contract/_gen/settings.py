@@ -18,6 +18,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         maximum=None,
         choices=(),
         unit=None,
+        workspace=True,
         description="Template of sandboxes that name none. Without it: code-interpreter-v1 under abx mcp start, base elsewhere.",
     ),
     Setting(
@@ -31,7 +32,22 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         maximum=3600,
         choices=(),
         unit="s",
+        workspace=True,
         description="Seconds that one request to an agent or platform may take, on top of what it asks for itself.",
+    ),
+    Setting(
+        key="local_egress",
+        env="ABX_LOCAL_EGRESS",
+        kind="string",
+        default=None,
+        secret=False,
+        toml="local.egress",
+        minimum=None,
+        maximum=None,
+        choices=(),
+        unit=None,
+        workspace=False,
+        description="What sandboxes of the local provider may reach: hosts, *.hosts, addresses and networks, with commas between them, each with :port or for ports 80 and 443. Without it: nothing. Never read from ./.env.",
     ),
     Setting(
         key="local_runtime_dir",
@@ -44,6 +60,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         maximum=None,
         choices=(),
         unit=None,
+        workspace=True,
         description="Where the local provider keeps its sockets; a short path. Without it: cloche below XDG_RUNTIME_DIR.",
     ),
     Setting(
@@ -57,6 +74,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         maximum=None,
         choices=(),
         unit=None,
+        workspace=True,
         description="Where the local provider keeps its sandboxes. Without it: cloche/local/v1 below XDG_STATE_HOME.",
     ),
     Setting(
@@ -70,6 +88,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         maximum=None,
         choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         unit=None,
+        workspace=True,
         description="What is logged to standard error.",
     ),
     Setting(
@@ -83,6 +102,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         maximum=None,
         choices=(),
         unit=None,
+        workspace=True,
         description="Provider that makes sandboxes. Without it: cloud where an API key is configured, else local.",
     ),
     Setting(
@@ -96,6 +116,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         maximum=None,
         choices=(),
         unit=None,
+        workspace=True,
         description="API key of the sandbox platform. Never read from config.toml.",
     ),
 )

@@ -11,6 +11,7 @@ class Setting:
     """One setting: where it comes from and what it may be.
 
     `toml` is the dotted key in config.toml, or None when it is never read from there, which is so for every secret.
+    `workspace` is False where ./.env is not asked: what lies in a workspace must not widen what a sandbox may do.
     """
 
     key: str
@@ -23,4 +24,5 @@ class Setting:
     maximum: int | None
     choices: tuple[str, ...]
     unit: str | None
+    workspace: bool
     description: str

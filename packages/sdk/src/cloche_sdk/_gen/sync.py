@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import ParamSpec, TypeVar
@@ -326,6 +326,7 @@ class Sandbox:
         region: str | None = None,
         cpu: int | None = None,
         memory: int | None = None,
+        egress: Sequence[str] | None = None,
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         provider: str | None = None,
@@ -341,6 +342,8 @@ class Sandbox:
             timeout: its lifetime from now, 1 to 86400 seconds.
             envs: environment variables of everything that runs in it.
             region, cpu, memory: left out, the provider decides; memory is in MB.
+            egress: what it may reach: hosts, `*.` hosts, addresses and networks, each with `:port` or for ports
+                80 and 443. Empty: nothing, until `update_network`. Left out: what ABX_LOCAL_EGRESS lists.
             metadata: labels that the provider keeps.
             idempotency_key: the same key with the same arguments gives the same sandbox.
             provider, api_key, base_url: instead of what is configured.
@@ -361,6 +364,7 @@ class Sandbox:
                 region=region,
                 cpu=cpu,
                 memory=memory,
+                egress=egress,
                 metadata=metadata,
                 idempotency_key=idempotency_key,
                 provider=provider,
@@ -639,6 +643,17 @@ class Sandbox:
     def set_timeout(self, timeout: int) -> None:
         """Let the sandbox live for `timeout` seconds from now."""
         _PORTAL.call(self._wrapped.set_timeout, timeout)
+
+    def update_network(self, *, allow: Sequence[str] = (), remove: Sequence[str] = ()) -> tuple[str, ...]:
+        """Change what the sandbox may reach, at once; returns the rules in force.
+
+        Connections that lose their rule are cut.
+
+        Raises:
+            InvalidArgument: a rule is malformed; nothing changed.
+            UnsupportedOperation: it was made without a network, or its provider has no allowlists.
+        """
+        return _PORTAL.call(self._wrapped.update_network, allow=allow, remove=remove)
 
     def refresh_info(self) -> SandboxMetadata:
         """Ask for current metadata; neither connects nor renews."""

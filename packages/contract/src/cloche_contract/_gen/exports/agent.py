@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.interpreter import WrittenFile as WrittenFile
     from cloche_contract._gen.models.agent.process import CloseStdinRequest as CloseStdinRequest
     from cloche_contract._gen.models.agent.process import DataEvent as DataEvent
+    from cloche_contract._gen.models.agent.process import DeniedEvent as DeniedEvent
     from cloche_contract._gen.models.agent.process import Empty as Empty
     from cloche_contract._gen.models.agent.process import EndEvent as EndEvent
     from cloche_contract._gen.models.agent.process import KeepaliveEvent as KeepaliveEvent
@@ -52,6 +53,7 @@ _WHERE = {
     "Context": "cloche_contract._gen.models.agent.interpreter",
     "CreateContextRequest": "cloche_contract._gen.models.agent.interpreter",
     "DataEvent": "cloche_contract._gen.models.agent.process",
+    "DeniedEvent": "cloche_contract._gen.models.agent.process",
     "ENTRY_TYPE_VALUES": "cloche_contract._gen.enums",
     "Empty": "cloche_contract._gen.models.agent.process",
     "EndEvent": "cloche_contract._gen.models.agent.process",
@@ -93,6 +95,7 @@ __all__ = [
     "Context",
     "CreateContextRequest",
     "DataEvent",
+    "DeniedEvent",
     "ENTRY_TYPE_VALUES",
     "Empty",
     "EndEvent",

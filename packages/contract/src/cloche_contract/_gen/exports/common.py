@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.common.execution import ResultItem as ResultItem
     from cloche_contract._gen.models.common.files import FileEntry as FileEntry
     from cloche_contract._gen.models.common.files import OutputFile as OutputFile
+    from cloche_contract._gen.models.common.network import Denial as Denial
 
 _WHERE = {
     "CAPABILITY_VALUES": "cloche_contract._gen.enums",
     "Capability": "cloche_contract._gen.enums",
     "CodeError": "cloche_contract._gen.models.common.execution",
+    "Denial": "cloche_contract._gen.models.common.network",
     "FILE_TYPE_VALUES": "cloche_contract._gen.enums",
     "FileEntry": "cloche_contract._gen.models.common.files",
     "FileType": "cloche_contract._gen.enums",
@@ -55,6 +57,7 @@ __all__ = [
     "CAPABILITY_VALUES",
     "Capability",
     "CodeError",
+    "Denial",
     "FILE_TYPE_VALUES",
     "FileEntry",
     "FileType",

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.provider.operations import ListRequest as ListRequest
     from cloche_contract._gen.models.provider.operations import ListResult as ListResult
     from cloche_contract._gen.models.provider.operations import MountInfo as MountInfo
+    from cloche_contract._gen.models.provider.operations import NetworkRules as NetworkRules
     from cloche_contract._gen.models.provider.operations import ProbeCheck as ProbeCheck
     from cloche_contract._gen.models.provider.operations import ProbeReport as ProbeReport
     from cloche_contract._gen.models.provider.operations import SetTimeoutRequest as SetTimeoutRequest
+    from cloche_contract._gen.models.provider.operations import UpdateNetworkRequest as UpdateNetworkRequest
 
 _WHERE = {
     "ConnectRequest": "cloche_contract._gen.models.provider.operations",
@@ -32,9 +34,11 @@ _WHERE = {
     "ListRequest": "cloche_contract._gen.models.provider.operations",
     "ListResult": "cloche_contract._gen.models.provider.operations",
     "MountInfo": "cloche_contract._gen.models.provider.operations",
+    "NetworkRules": "cloche_contract._gen.models.provider.operations",
     "ProbeCheck": "cloche_contract._gen.models.provider.operations",
     "ProbeReport": "cloche_contract._gen.models.provider.operations",
     "SetTimeoutRequest": "cloche_contract._gen.models.provider.operations",
+    "UpdateNetworkRequest": "cloche_contract._gen.models.provider.operations",
 }
 
 __all__ = [
@@ -48,9 +52,11 @@ __all__ = [
     "ListRequest",
     "ListResult",
     "MountInfo",
+    "NetworkRules",
     "ProbeCheck",
     "ProbeReport",
     "SetTimeoutRequest",
+    "UpdateNetworkRequest",
 ]
 
 

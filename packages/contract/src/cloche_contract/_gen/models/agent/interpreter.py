@@ -14,6 +14,8 @@ from pydantic import (
     StrictStr,
 )
 
+from ..common.network import Denial
+
 
 class ExecuteRequest(BaseModel):
     """
@@ -81,6 +83,46 @@ class WrittenFile(BaseModel):
     ]
     """
     Size in bytes.
+    """
+
+
+class CreateContextRequest(BaseModel):
+    """
+    What interpreter to make.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    language: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
+    """
+    Language; left out it is python.
+    """
+    cwd: Annotated[StrictStr | MISSING, Field(max_length=4096)] = MISSING
+    """
+    Working directory; left out it is that of the template.
+    """
+
+
+class Context(BaseModel):
+    """
+    One interpreter.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    id: Annotated[StrictStr, Field(max_length=256)]
+    """
+    Id of the interpreter.
+    """
+    language: Annotated[StrictStr, Field(max_length=64)]
+    """
+    Its language.
+    """
+    cwd: Annotated[StrictStr, Field(max_length=4096)]
+    """
+    Its working directory.
     """
 
 
@@ -244,43 +286,7 @@ class ExecuteLine(BaseModel):
     """
     Files that the code made or changed.
     """
-
-
-class CreateContextRequest(BaseModel):
+    denied: Annotated[list[Denial] | MISSING, Field(max_length=16)] = MISSING
     """
-    What interpreter to make.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    language: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
-    """
-    Language; left out it is python.
-    """
-    cwd: Annotated[StrictStr | MISSING, Field(max_length=4096)] = MISSING
-    """
-    Working directory; left out it is that of the template.
-    """
-
-
-class Context(BaseModel):
-    """
-    One interpreter.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    id: Annotated[StrictStr, Field(max_length=256)]
-    """
-    Id of the interpreter.
-    """
-    language: Annotated[StrictStr, Field(max_length=64)]
-    """
-    Its language.
-    """
-    cwd: Annotated[StrictStr, Field(max_length=4096)]
-    """
-    Its working directory.
+    What the network allowlist denied while it ran, each destination once.
     """

@@ -15,6 +15,8 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType
 
+from ..common.network import Denial
+
 
 class Empty(BaseModel):
     """
@@ -147,6 +149,20 @@ class KeepaliveEvent(BaseModel):
     )
 
 
+class DeniedEvent(BaseModel):
+    """
+    What the network allowlist denied while it ran; just before the end, and only where there is something to tell.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    targets: Annotated[list[Denial], Field(max_length=16)]
+    """
+    The first destinations, each once.
+    """
+
+
 class EndEvent(BaseModel):
     """
     It ended. Always the last event.
@@ -206,6 +222,7 @@ class ProcessEvent(BaseModel):
     start: StartEvent | MISSING = MISSING
     data: DataEvent | MISSING = MISSING
     keepalive: KeepaliveEvent | MISSING = MISSING
+    denied: DeniedEvent | MISSING = MISSING
     end: EndEvent | MISSING = MISSING
 
 

@@ -24,6 +24,9 @@ EnvsAdditionalProperty = TypeAliasType(
 )
 
 
+EgressItem = TypeAliasType("EgressItem", Annotated[StrictStr, Field(max_length=300, min_length=1)])
+
+
 MetadataAdditionalProperty = TypeAliasType("MetadataAdditionalProperty", Annotated[StrictStr, Field(max_length=4096)])
 
 
@@ -94,6 +97,13 @@ class CreateRequest(BaseModel):
     ] = MISSING
     """
     Memory in MB, 1 to 1048576. Left out: the default of the provider.
+    """
+    egress: Annotated[
+        list[EgressItem] | MISSING,
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=256),
+    ] = MISSING
+    """
+    Network allowlist; an empty one lists nothing. Left out, the provider's own setting decides.
     """
     metadata: Annotated[
         dict[Annotated[str, StringConstraints(max_length=256, strict=True)], MetadataAdditionalProperty] | MISSING,
@@ -259,6 +269,63 @@ class InspectRequest(BaseModel):
     ]
     """
     Plain id, without the provider.
+    """
+
+
+AllowItem = TypeAliasType("AllowItem", Annotated[StrictStr, Field(max_length=300, min_length=1)])
+
+
+RemoveItem = TypeAliasType("RemoveItem", Annotated[StrictStr, Field(max_length=300, min_length=1)])
+
+
+class UpdateNetworkRequest(BaseModel):
+    """
+    Which sandbox, and what changes in its network allowlist. Without a change the list is only told.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+    allow: Annotated[
+        list[AllowItem] | MISSING,
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=256),
+    ] = MISSING
+    """
+    Rules to add.
+    """
+    remove: Annotated[
+        list[RemoveItem] | MISSING,
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=256),
+    ] = MISSING
+    """
+    Rules to remove; one that is not there is no error.
+    """
+
+
+Rule = TypeAliasType("Rule", Annotated[StrictStr, Field(max_length=300, min_length=1)])
+
+
+class NetworkRules(BaseModel):
+    """
+    The network allowlist in force.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    rules: Annotated[
+        list[Rule],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=256),
+    ]
+    """
+    Rules in force.
     """
 
 
@@ -443,6 +510,7 @@ class ProbeReport(BaseModel):
                 "limits_memory",
                 "limits_pids",
                 "limits_disk",
+                "egress",
             ]
         ],
         Field(json_schema_extra={"x-disclosure": "operator"}, max_length=64),
