@@ -99,6 +99,7 @@ class Ran:
     pid: int = 0
     stdout: bytes = b""
     stderr: bytes = b""
+    pty: bytes = b""
     end: Json = field(default_factory=dict[str, Any])
     error: Json | None = None
 
@@ -199,8 +200,8 @@ class Running:
             self.ran.pid = first["event"]["start"]["pid"]
 
     def until(self, text: bytes) -> None:
-        """Read until this text is in standard output."""
-        while text not in self.ran.stdout:
+        """Read until this text is in standard output or on the terminal."""
+        while text not in self.ran.stdout and text not in self.ran.pty:
             assert self._step(), self.ran
 
     def wait(self) -> Ran:
@@ -221,6 +222,7 @@ class Running:
         data = event.get("data", {})
         self.ran.stdout += base64.b64decode(data.get("stdout", ""))
         self.ran.stderr += base64.b64decode(data.get("stderr", ""))
+        self.ran.pty += base64.b64decode(data.get("pty", ""))
         self.ran.end = event.get("end", self.ran.end)
         return True
 

@@ -360,14 +360,6 @@ def test_keepalives_fill_silence(client: Client) -> None:
     assert {"event": {"keepalive": {}}} in [message for _flags, message in frames]
 
 
-def test_pty_is_refused_as_unimplemented(client: Client) -> None:
-    """D10: what does not work is not offered."""
-    ran = client.run("true", more={"pty": {"size": {"cols": 80, "rows": 24}}})
-    assert ran.error is not None
-    assert ran.error["code"] == "unimplemented"
-    assert client.rpc("/process.Process/Update", {}).status == 501
-
-
 def test_l5_parallel_commands_do_not_mix(agent: PlainAgent) -> None:
     """L5, deer-flow#1435: separate processes, separate outputs."""
     clients = [agent.client() for _ in range(8)]

@@ -20,6 +20,10 @@ from .killtree import Tree, everything_below, kill_tree
 _RESET_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD, signal.SIGTERM)
 
 
+_SHELL: Final = "/bin/bash"
+_Actions = list[tuple[int, int, int] | tuple[int, int, str, int, int]]
+
+
 def run_init(link_socket: socket.socket, profile: InitProfile) -> NoReturn:
     """Serve the keeper until its end of the link closes, then kill everything and exit.
 
@@ -127,14 +131,17 @@ class Init:
         wrong = _enter(request)
         if wrong is not None:
             return wrong
+        terminal = cast("str | None", request.get("terminal"))
         try:
-            stdin, stdout, stderr = fds if len(fds) == 3 else (self._null, *fds)
-            actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate((stdin, stdout, stderr))]
+            program = _find_program(argv[0], env)
+            if terminal is not None and program == _SHELL and not os.path.exists(program):
+                # What E2B clients ask for; a rootfs may have nothing but sh.
+                program = "/bin/sh"
             pid = os.posix_spawn(
-                _find_program(argv[0], env),
+                program,
                 argv,
                 env,
-                file_actions=actions,
+                file_actions=_terminal_actions(terminal) if terminal is not None else self._pipe_actions(fds),
                 setsid=True,
                 setsigmask=(),
                 setsigdef=_RESET_SIGNALS,
@@ -143,6 +150,10 @@ class Init:
             os.chdir("/")
         self._children.add(pid)
         return {"pid": pid}
+
+    def _pipe_actions(self, fds: list[int]) -> _Actions:
+        streams = fds if len(fds) == 3 else (self._null, *fds)
+        return [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(streams)]
 
     def _fork(self, request: link.Message, fds: list[int]) -> dict[str, object]:
         wrong = _enter(request)
@@ -167,6 +178,13 @@ class Init:
         else:
             tree = Tree(leader, cast("str | None", request.get("marker")), frozenset(spare), since)
         return {"left": kill_tree(tree, self._reap)}
+
+
+def _terminal_actions(path: str) -> _Actions:
+    # The child leads a new session by then (setsid comes before file actions): the first terminal that it opens
+    # becomes its controlling one.
+    opened = (os.POSIX_SPAWN_OPEN, 0, path, os.O_RDWR, 0)
+    return [opened, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
 
 
 def _enter(request: link.Message) -> dict[str, object] | None:

@@ -12,7 +12,9 @@ from .config import AgentConfig, User
 from .exchange import Exchange
 from .failures import AgentError, invalid_argument
 from .processes import Frame, Process, Processes, Subscriber
+from .pumps import InputPipe
 from .spawner import Launch
+from .terminal import size_of
 
 _SIGNALS: Final = {
     "SIGNAL_SIGTERM": 15,
@@ -29,7 +31,7 @@ Json = Mapping[str, object]
 
 
 class ProcessService:
-    """Answers the Process RPCs that work here. There are no pseudo-terminals, hence no Update."""
+    """Answers the Process RPCs."""
 
     def __init__(self, config: AgentConfig, processes: Processes) -> None:
         self._config = config
@@ -39,6 +41,7 @@ class ProcessService:
             "SendInput": self._send_input,
             "SendSignal": self._send_signal,
             "CloseStdin": self._close_stdin,
+            "Update": self._update,
         }
 
     async def start(self, exchange: Exchange, user: User) -> None:
@@ -52,6 +55,7 @@ class ProcessService:
                 config,
                 tag,
                 stdin=fields.flag(request, "stdin"),
+                size=size_of(request) if request.get("pty") is not None else None,
                 timeout_s=connect.timeout_of(exchange.head.headers) or None,
             )
         except AgentError as error:
@@ -114,10 +118,8 @@ class ProcessService:
 
     async def _send_input(self, request: Json, _user: User) -> Json:
         process = self._selected(request)
-        data = fields.data(fields.inner(request, "input"), "stdin")
-        if process.stdin is None or not process.stdin.open:
-            raise AgentError("failed_precondition", "the process has no open standard input", "invalid_argument")
-        process.stdin.send(data)
+        pipe, data = _input_of(process, fields.inner(request, "input"))
+        pipe.send(data)
         return {}
 
     async def _send_signal(self, request: Json, _user: User) -> Json:
@@ -130,8 +132,19 @@ class ProcessService:
 
     async def _close_stdin(self, request: Json, _user: User) -> Json:
         process = self._selected(request)
+        if process.terminal is not None:
+            text = "a terminal has no standard input to close; send the byte 4 (Ctrl+D)"
+            raise AgentError("failed_precondition", text, "invalid_argument")
         if process.stdin is not None:
             process.stdin.finish()
+        return {}
+
+    async def _update(self, request: Json, _user: User) -> Json:
+        process = self._selected(request)
+        if request.get("pty") is not None:
+            if process.terminal is None:
+                raise AgentError("failed_precondition", "the process has no terminal", "invalid_argument")
+            process.terminal.resize(size_of(request))
         return {}
 
     def _selected(self, request: Json, *, ended: bool = False) -> Process:
@@ -143,8 +156,6 @@ class ProcessService:
         return self._processes.find(pid if pid >= 0 else None, tag or None, ended=ended)
 
     def _launch(self, request: Json, user: User) -> tuple[Launch, Json, str | None]:
-        if request.get("pty") is not None:
-            raise AgentError("unimplemented", "pseudo-terminals are not supported", "unsupported_operation")
         wanted = fields.inner(request, "process")
         command = fields.no_nul(fields.text(wanted, "cmd"), "cmd")
         arguments = fields.texts(wanted, "args")
@@ -158,6 +169,17 @@ class ProcessService:
             config["cwd"] = cwd
         launch = Launch(user, folders(self._config, user, cwd), envs, (command, *arguments))
         return launch, config, tag
+
+
+def _input_of(process: Process, sent: Json) -> tuple[InputPipe, bytes]:
+    """Return where a request's input goes, and the input."""
+    kind = "pty" if process.terminal is not None else "stdin"
+    if sent.get("stdin" if kind == "pty" else "pty") is not None:
+        text = "a process on a terminal takes pty input, every other one stdin"
+        raise AgentError("failed_precondition", text, "invalid_argument")
+    if process.stdin is None or not process.stdin.open:
+        raise AgentError("failed_precondition", "the process has no open standard input", "invalid_argument")
+    return process.stdin, fields.data(sent, kind)
 
 
 def folders(config: AgentConfig, user: User, cwd: str) -> tuple[str, ...]:

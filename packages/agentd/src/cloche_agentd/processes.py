@@ -16,6 +16,7 @@ from .link import LOST
 from .pumps import InputPipe, OutputPipe
 from .server import guard
 from .spawner import Child, Launch, Spawner, sandbox_lost
+from .terminal import Size, Terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Process:
         self.config: Mapping[str, object] = config
         self.tag = tag
         self.stdin = stdin
+        self.terminal: Terminal | None = None
         self.ending: Ending | None = None
         self.last_frame: Frame = b""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -92,6 +94,11 @@ class Process:
             OutputPipe(stdout_fd, lambda data: self._publish("stdout", data)),
             OutputPipe(stderr_fd, lambda data: self._publish("stderr", data)),
         ]
+
+    def follow_terminal(self, terminal: Terminal) -> None:
+        """Start reading the command's terminal."""
+        self.terminal = terminal
+        self.outputs = [terminal.reader(lambda data: self._publish("pty", data))]
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Send events to a stream from now on; the start event first."""
@@ -131,6 +138,8 @@ class Process:
             self.stdin.close()
         for output in self.outputs:
             output.discard()
+        if self.terminal is not None:
+            self.terminal.close()
         if not self.ended.done():
             self.ended.set_result(None)
 
@@ -157,9 +166,18 @@ class Processes:
         self._ended: dict[int, Process] = {}
 
     async def start(
-        self, launch: Launch, config: Mapping[str, object], tag: str | None, *, stdin: bool, timeout_s: float | None
+        self,
+        launch: Launch,
+        config: Mapping[str, object],
+        tag: str | None,
+        *,
+        stdin: bool,
+        size: Size | None = None,
+        timeout_s: float | None,
     ) -> Process:
-        """Start a command; its tree is killed after `timeout_s`, and its streams then end with deadline_exceeded.
+        """Start a command, on a terminal of this size if there is one.
+
+        Its tree is killed after `timeout_s`, and its streams then end with deadline_exceeded.
 
         Raises:
             AgentError: it could not be started.
@@ -168,6 +186,20 @@ class Processes:
             raise AgentError("resource_exhausted", "too many processes", "command_failed_to_start")
         kills_before = self._hooks.memory_kills()
         denial_mark = self._hooks.denial_mark()
+        if size is not None:
+            process = await self._start_on_terminal(launch, config, tag, size)
+        else:
+            process = await self._start_on_pipes(launch, config, tag, stdin=stdin)
+        process.denial_mark = denial_mark
+        self._running[process.pid] = process
+        process.child.exit.add_done_callback(lambda done: self._on_exit(process, done.result(), kills_before))
+        if timeout_s is not None:
+            process.timer = self._loop.call_later(timeout_s, self._time_out, process)
+        return process
+
+    async def _start_on_pipes(
+        self, launch: Launch, config: Mapping[str, object], tag: str | None, *, stdin: bool
+    ) -> Process:
         out, out_child = self._spawner.pipe(launch.user, keeper_reads=True)
         err, err_child = self._spawner.pipe(launch.user, keeper_reads=True)
         theirs = [out_child, err_child]
@@ -186,12 +218,20 @@ class Processes:
             for fd in theirs:
                 os.close(fd)
         process = Process(child, config, tag, InputPipe(ours[2]) if stdin else None)
-        process.denial_mark = denial_mark
-        self._running[child.pid] = process
         process.follow(out, err)
-        child.exit.add_done_callback(lambda done: self._on_exit(process, done.result(), kills_before))
-        if timeout_s is not None:
-            process.timer = self._loop.call_later(timeout_s, self._time_out, process)
+        return process
+
+    async def _start_on_terminal(
+        self, launch: Launch, config: Mapping[str, object], tag: str | None, size: Size
+    ) -> Process:
+        terminal = Terminal(launch.user, self._hooks, size)
+        try:
+            child = await self._spawner.spawn_on_terminal(launch, terminal.path)
+        except BaseException:
+            terminal.close()
+            raise
+        process = Process(child, config, tag, InputPipe(terminal.writer_fd()))
+        process.follow_terminal(terminal)
         return process
 
     def find(self, pid: int | None, tag: str | None, *, ended: bool = False) -> Process:

@@ -84,6 +84,15 @@ class Spawner:
         """
         return await self._start("spawn", launch, fds, {"argv": list(launch.argv)})
 
+    async def spawn_on_terminal(self, launch: Launch, terminal: str) -> Child:
+        """Start a program with this pseudo-terminal as its standard streams and controlling terminal.
+
+        Raises:
+            AgentError: as `spawn`.
+        """
+        launch = Launch(launch.user, launch.cwd, {"TERM": "xterm-256color", **launch.envs}, launch.argv)
+        return await self._start("spawn", launch, (), {"argv": list(launch.argv), "terminal": terminal})
+
     async def fork(self, launch: Launch, fds: Sequence[int]) -> Child:
         """Start an interpreter. `fds` are its control channel, standard output and standard error.
 

@@ -232,7 +232,19 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
     "StartRequest": {
         "process": ("object", True, None, None, (), "ProcessConfig"),
         "stdin": ("boolean", False, None, None, (), ""),
+        "pty": ("object", False, None, None, (), "Terminal"),
         "tag": ("string", False, None, 256, (), ""),
+    },
+    "Terminal": {
+        "size": ("object", False, None, None, (), "TerminalSize"),
+    },
+    "TerminalSize": {
+        "cols": ("integer", False, 0, 65535, (), ""),
+        "rows": ("integer", False, 0, 65535, (), ""),
+    },
+    "UpdateRequest": {
+        "process": ("object", True, None, None, (), "ProcessSelector"),
+        "pty": ("object", False, None, None, (), "Terminal"),
     },
     "AgentInfo": {
         "version": ("string", True, None, 64, (), ""),

@@ -17,6 +17,7 @@ PROCESS_LIST: Final = "/process.Process/List"
 PROCESS_SEND_INPUT: Final = "/process.Process/SendInput"
 PROCESS_SEND_SIGNAL: Final = "/process.Process/SendSignal"
 PROCESS_CLOSE_STDIN: Final = "/process.Process/CloseStdin"
+PROCESS_UPDATE: Final = "/process.Process/Update"
 ROUTE_HEALTH: Final = "/health"
 ROUTE_INFO: Final = "/cloche/info"
 ROUTE_KILL: Final = "/cloche/kill"
@@ -56,6 +57,7 @@ __all__ = [
     "PROCESS_SEND_INPUT",
     "PROCESS_SEND_SIGNAL",
     "PROCESS_START",
+    "PROCESS_UPDATE",
     "PROTOCOL",
     "ROUTE_CONTEXTS",
     "ROUTE_HEALTH",

@@ -24,6 +24,7 @@ from cloche_contract._gen.models.agent.process import (
     SendInputRequest,
     SendSignalRequest,
     StartRequest,
+    UpdateRequest,
 )
 from cloche_contract.kernel.transport import AgentTransport
 
@@ -102,6 +103,12 @@ class AgentClient:
         """Close the standard input of a process."""
         message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/CloseStdin", message, headers=headers)
+        return Empty.model_validate(answer, extra="ignore")
+
+    async def process_update(self, request: UpdateRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
+        """Change the size of the terminal of a process."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/process.Process/Update", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
 
     async def interpreter_execute(

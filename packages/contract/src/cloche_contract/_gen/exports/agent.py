@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.process import SendSignalRequest as SendSignalRequest
     from cloche_contract._gen.models.agent.process import StartEvent as StartEvent
     from cloche_contract._gen.models.agent.process import StartRequest as StartRequest
+    from cloche_contract._gen.models.agent.process import Terminal as Terminal
+    from cloche_contract._gen.models.agent.process import TerminalSize as TerminalSize
+    from cloche_contract._gen.models.agent.process import UpdateRequest as UpdateRequest
     from cloche_contract._gen.models.agent.service import AgentInfo as AgentInfo
 
 _WHERE = {
@@ -86,6 +89,9 @@ _WHERE = {
     "StartEvent": "cloche_contract._gen.models.agent.process",
     "StartRequest": "cloche_contract._gen.models.agent.process",
     "StatRequest": "cloche_contract._gen.models.agent.filesystem",
+    "Terminal": "cloche_contract._gen.models.agent.process",
+    "TerminalSize": "cloche_contract._gen.models.agent.process",
+    "UpdateRequest": "cloche_contract._gen.models.agent.process",
     "WrittenFile": "cloche_contract._gen.models.agent.interpreter",
 }
 
@@ -128,6 +134,9 @@ __all__ = [
     "StartEvent",
     "StartRequest",
     "StatRequest",
+    "Terminal",
+    "TerminalSize",
+    "UpdateRequest",
     "WrittenFile",
 ]
 

@@ -81,6 +81,53 @@ class ProcessSelector(BaseModel):
     """
 
 
+class TerminalSize(BaseModel):
+    """
+    Size of a terminal.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    cols: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "count"}, le=65535),
+    ] = MISSING
+    """
+    Columns; 0 or left out is 80.
+    """
+    rows: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "count"}, le=65535),
+    ] = MISSING
+    """
+    Rows; 0 or left out is 24.
+    """
+
+
+class Terminal(BaseModel):
+    """
+    A pseudo-terminal for a process.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    size: TerminalSize | MISSING = MISSING
+
+
+class UpdateRequest(BaseModel):
+    """
+    Which process, and what changes.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    process: ProcessSelector
+    pty: Terminal | MISSING = MISSING
+
+
 class StartRequest(BaseModel):
     """
     A process to start.
@@ -94,6 +141,7 @@ class StartRequest(BaseModel):
     """
     Whether standard input stays open; left out it is empty.
     """
+    pty: Terminal | MISSING = MISSING
     tag: Annotated[StrictStr | MISSING, Field(max_length=256)] = MISSING
     """
     Name to find it by.
