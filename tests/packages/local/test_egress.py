@@ -356,6 +356,25 @@ async def test_a_keeper_that_is_killed_takes_its_egress_process_along(folder: Pa
         await until_gone(int(facts["keeper_pid"]))
 
 
+async def test_sandboxes_with_a_list_leave_nothing_behind(folder: Path, usable: None, host: Host) -> None:
+    """Created and killed: no process, no descriptor of the zygote, no mount is left."""
+    provider = make_provider(folder)
+    async with opened(provider):
+        counts: list[int] = []
+        zygote = 0
+        for _ in range(6):
+            async with made(provider, egress=[host.rule]) as sandbox:
+                assert await _status(sandbox, host.url) == "200"
+                (pid,) = _egress_pids(folder / "state")
+                zygote = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+                await provider.kill(KillRequest(sandbox_id=sandbox.id))
+            await until_gone(pid)
+            counts.append(len(os.listdir(f"/proc/{zygote}/fd")))
+        # A spare keeper that is being made holds one more.
+        assert max(counts[1:]) - min(counts[1:]) <= 1
+        assert _egress_pids(folder / "state") == []
+
+
 async def test_without_its_egress_process_a_sandbox_reaches_nothing(folder: Path, usable: None, host: Host) -> None:
     """Fail closed: the way out ends with the process, and the sandbox itself lives on."""
     async with _sandbox(folder, [host.rule]) as sandbox:

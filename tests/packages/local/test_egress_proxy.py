@@ -120,6 +120,23 @@ async def test_a_request_with_a_body_is_passed_on_and_what_follows_it_is_not(bod
         assert b"Trailer" not in host.requests[0]
 
 
+async def test_the_client_is_told_that_the_connection_ends() -> None:
+    """A second request on it would not be read: a client that keeps connections must not wait for it."""
+
+    async def keep_alive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nX: 1\r\n\r\nbody")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(keep_alive, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, running(f"127.0.0.1:{port}") as proxy:
+        answer = await proxy.ask(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n".encode())
+    assert answer == (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX: 1\r\nConnection: close\r\n\r\nbody")
+
+
 async def test_e8_a_host_that_no_rule_lists_is_denied_and_not_looked_up() -> None:
     """Faults E8: a host outside the allowlist answered 200."""
     names = Names(["127.0.0.1"])

@@ -128,6 +128,26 @@ async def _copy_chunks(source: asyncio.StreamReader, sink: asyncio.StreamWriter)
     await sink.drain()
 
 
+async def copy_response(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Pass the answer's head on; its body, which ends with the connection, is left to the caller.
+
+    The client is told that the connection ends with this answer: a second request on it would not be read.
+    """
+    while True:
+        head = (await source.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *lines = head[:-4].split("\r\n")
+        if first.startswith("HTTP/1.1 1"):
+            sink.write(head.encode("latin-1"))
+            await sink.drain()
+            continue
+        if not first.startswith("HTTP/1."):
+            raise BadRequest("no HTTP")
+        kept = [line for line in lines if line.partition(":")[0].strip().lower() not in ("connection", "keep-alive")]
+        sink.write("\r\n".join([first, *kept, "Connection: close", "", ""]).encode("latin-1"))
+        await sink.drain()
+        return
+
+
 def refusal(status: int, text: str) -> bytes:
     """A whole answer of the proxy's own."""
     body = text.encode()

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from cloche_local.egress_http import HEAD_BYTES, BadRequest, Request, copy_body, parse_request, refusal
+from cloche_local.egress_http import HEAD_BYTES, BadRequest, Request, copy_body, copy_response, parse_request, refusal
 from cloche_local.egress_rules import Address, Malformed, Policy, Target, parse_address
 
 CONNECTIONS = 256
@@ -182,7 +182,7 @@ async def _pass(
     request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, upstream: socket.socket
 ) -> None:
     """Carry bytes both ways until both sides have ended."""
-    there, there_writer = await asyncio.open_connection(sock=upstream)
+    there, there_writer = await asyncio.open_connection(sock=upstream, limit=HEAD_BYTES)
     try:
         if request.tunnel:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -192,6 +192,7 @@ async def _pass(
         sending = asyncio.ensure_future(copy_body(request, reader, there_writer))
         try:
             # The answer may come, and end the exchange, before the body has been sent.
+            await copy_response(there, writer)
             await _copy(there, writer)
         finally:
             sending.cancel()

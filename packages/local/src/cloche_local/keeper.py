@@ -222,6 +222,8 @@ class Keeper:
         """Everything inside is dead: let go of the lock, so that nobody lists the sandbox any more."""
         import fcntl
 
+        if self.egress is not None:
+            self.egress.close()
         fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
 
     def remaining_s(self) -> float:

@@ -11,6 +11,7 @@ from cloche_contract.provider import (
     KillRequest,
     ProbeReport,
     SandboxProvider,
+    UpdateNetworkRequest,
 )
 from cloche_testkit.conformance.base import ProviderSuite, ids_of
 
@@ -47,6 +48,24 @@ class HonestyConformance(ProviderSuite):
         assert shown.sandbox_id == sandbox.sandbox_id
         enforced = {limit.resource for limit in shown.limits if limit.enforced}
         assert enforced <= {limit.resource for limit in report.limits if limit.enforced}
+
+    async def test_a_network_allowlist_holds_or_is_refused(
+        self, provider: SandboxProvider, template: str, sandbox: SandboxRecord, report: ProbeReport
+    ) -> None:
+        """Faults E8, E13: an allowlist that is accepted and opens everything, or nothing."""
+        request = CreateRequest(template=template, timeout=120, egress=["example.com"])
+        if "egress" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.create(request)
+            with pytest.raises(UnsupportedOperation):
+                await provider.update_network(UpdateNetworkRequest(sandbox_id=sandbox.sandbox_id, allow=["a.example"]))
+            return
+        record = await provider.create(request)
+        try:
+            change = UpdateNetworkRequest(sandbox_id=record.sandbox_id, allow=["a.example"], remove=["example.com"])
+            assert (await provider.update_network(change)).rules == ["a.example"]
+        finally:
+            await provider.kill(KillRequest(sandbox_id=record.sandbox_id))
 
     @pytest.mark.parametrize("resource", ["cpu", "memory"])
     async def test_a_limit_holds_or_is_refused(
