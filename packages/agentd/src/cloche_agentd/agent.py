@@ -109,6 +109,7 @@ class Agent:
         self._streams = {
             "/process.Process/Start": self._process_service.start,
             "/process.Process/Connect": self._process_service.connect,
+            "/process.Process/StreamInput": self._process_service.stream_input,
         }
 
     def end(self) -> None:

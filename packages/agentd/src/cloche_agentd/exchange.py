@@ -29,6 +29,7 @@ class Exchange:
         self.finished = False
         self.gone = False
         self.started = False
+        self.unhurried = False
         self.on_gone: Callable[[], None] | None = None
         self.on_resume: Callable[[], None] | None = None
         self._connection = connection
@@ -44,6 +45,10 @@ class Exchange:
         """Take the end of the peer's input for its leaving, also while nothing is streamed yet."""
         if self.on_gone is None:
             self.on_gone = _nothing
+
+    def take_time(self) -> None:
+        """Let the body pause for as long as the peer likes: it is typed, not uploaded."""
+        self.unhurried = True
 
     # -- request body -------------------------------------------------------------------------------------------
 

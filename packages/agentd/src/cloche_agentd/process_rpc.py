@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from . import connect, fields, limits
 from .config import AgentConfig, User
 from .exchange import Exchange
 from .failures import AgentError, invalid_argument
+from .input_stream import take_input
 from .processes import Frame, Process, Processes, Subscriber
 from .pumps import InputPipe
 from .spawner import Launch
@@ -76,6 +77,26 @@ class ProcessService:
             refuse_stream(exchange, error)
             return
         self._stream(exchange, process, kill_on_gone=False)
+
+    async def stream_input(self, exchange: Exchange, user: User) -> None:
+        """Write what the client streams to a command's input, for as long as it streams."""
+        del user
+        exchange.take_time()
+        try:
+            async with asyncio.timeout(connect.timeout_of(exchange.head.headers) or None):
+                await take_input(exchange, self._input_of_selected)
+        except TimeoutError:
+            late = AgentError("deadline_exceeded", "the input did not end in time", "command_timeout")
+            refuse_stream(exchange, late)
+        except AgentError as error:
+            refuse_stream(exchange, error)
+        else:
+            exchange.begin(200, connect.STREAM_TYPE)
+            exchange.finish(connect.message({}) + connect.END_OK)
+
+    def _input_of_selected(self, start: Json) -> Callable[[Json], tuple[InputPipe, bytes]]:
+        process = self._selected(start)
+        return lambda sent: _input_of(process, sent)
 
     # -- streams ------------------------------------------------------------------------------------------------
 

@@ -112,6 +112,7 @@ class InputPipe:
         self._queued = 0
         self._closing = False
         self._writing = False
+        self._waiters: list[asyncio.Future[None]] = []
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -132,6 +133,13 @@ class InputPipe:
             self._queued += len(data)
             self._on_writable()
 
+    async def room(self) -> None:
+        """Wait until the child has read enough of what it was sent, or takes no more."""
+        while self.open and self._queued > limits.STDIN_ROOM_BYTES:
+            waiter = self._loop.create_future()
+            self._waiters.append(waiter)
+            await waiter
+
     def finish(self) -> None:
         """Close once everything queued is written: the child then reads end of file."""
         self._closing = True
@@ -144,6 +152,7 @@ class InputPipe:
             os.close(self._fd)
             self._fd = -1
             self._queue.clear()
+        self._wake()
 
     def _on_writable(self) -> None:
         while self._queue and self._fd >= 0:
@@ -161,8 +170,16 @@ class InputPipe:
             else:
                 self._queue[0] = piece[written:]
         self._watch(writing=bool(self._queue))
+        if self._queued <= limits.STDIN_ROOM_BYTES:
+            self._wake()
         if self._closing and not self._queue:
             self.close()
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
 
     def _watch(self, *, writing: bool) -> None:
         if self._fd < 0 or writing == self._writing:

@@ -110,7 +110,7 @@ class Connection(asyncio.Protocol):
         """The handler waits for body bytes."""
         if exchange.head.headers.pop("expect", "").lower() == "100-continue" and not self._buffer:
             self.send(_CONTINUE)
-        self._expect_within(limits.BODY_STALL_S)
+        self._expect_within(0 if exchange.unhurried else limits.BODY_STALL_S)
 
     def body_was_read(self, exchange: Exchange) -> None:
         """The handler took body bytes; read on when the window is open again."""

@@ -181,6 +181,12 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         ),
         "signal": ("integer", False, 0, 255, (), ""),
     },
+    "InputData": {
+        "input": ("object", True, None, None, (), "ProcessInput"),
+    },
+    "InputStart": {
+        "process": ("object", True, None, None, (), "ProcessSelector"),
+    },
     "KeepaliveEvent": {},
     "ProcessConfig": {
         "cmd": ("string", True, 1, 4096, (), ""),
@@ -234,6 +240,11 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "stdin": ("boolean", False, None, None, (), ""),
         "pty": ("object", False, None, None, (), "Terminal"),
         "tag": ("string", False, None, 256, (), ""),
+    },
+    "StreamInputMessage": {
+        "start": ("object", False, None, None, (), "InputStart"),
+        "data": ("object", False, None, None, (), "InputData"),
+        "keepalive": ("object", False, None, None, (), "KeepaliveEvent"),
     },
     "Terminal": {
         "size": ("object", False, None, None, (), "TerminalSize"),

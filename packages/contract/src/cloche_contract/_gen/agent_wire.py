@@ -21,6 +21,7 @@ PROCESS_UPDATE: Final = "/process.Process/Update"
 ROUTE_HEALTH: Final = "/health"
 ROUTE_INFO: Final = "/cloche/info"
 ROUTE_KILL: Final = "/cloche/kill"
+ROUTE_STREAM_INPUT: Final = "/process.Process/StreamInput"
 ROUTE_NETWORK: Final = "/cloche/network"
 ROUTE_READ_FILE: Final = "/files"
 ROUTE_WRITE_FILE: Final = "/files"
@@ -66,5 +67,6 @@ __all__ = [
     "ROUTE_METRICS",
     "ROUTE_NETWORK",
     "ROUTE_READ_FILE",
+    "ROUTE_STREAM_INPUT",
     "ROUTE_WRITE_FILE",
 ]

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.process import DeniedEvent as DeniedEvent
     from cloche_contract._gen.models.agent.process import Empty as Empty
     from cloche_contract._gen.models.agent.process import EndEvent as EndEvent
+    from cloche_contract._gen.models.agent.process import InputData as InputData
+    from cloche_contract._gen.models.agent.process import InputStart as InputStart
     from cloche_contract._gen.models.agent.process import KeepaliveEvent as KeepaliveEvent
     from cloche_contract._gen.models.agent.process import ProcessConfig as ProcessConfig
     from cloche_contract._gen.models.agent.process import ProcessConnectRequest as ProcessConnectRequest
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.process import SendSignalRequest as SendSignalRequest
     from cloche_contract._gen.models.agent.process import StartEvent as StartEvent
     from cloche_contract._gen.models.agent.process import StartRequest as StartRequest
+    from cloche_contract._gen.models.agent.process import StreamInputMessage as StreamInputMessage
     from cloche_contract._gen.models.agent.process import Terminal as Terminal
     from cloche_contract._gen.models.agent.process import TerminalSize as TerminalSize
     from cloche_contract._gen.models.agent.process import UpdateRequest as UpdateRequest
@@ -65,6 +68,8 @@ _WHERE = {
     "EntryType": "cloche_contract._gen.enums",
     "ExecuteLine": "cloche_contract._gen.models.agent.interpreter",
     "ExecuteRequest": "cloche_contract._gen.models.agent.interpreter",
+    "InputData": "cloche_contract._gen.models.agent.process",
+    "InputStart": "cloche_contract._gen.models.agent.process",
     "KeepaliveEvent": "cloche_contract._gen.models.agent.process",
     "LINE_TYPE_VALUES": "cloche_contract._gen.enums",
     "LineType": "cloche_contract._gen.enums",
@@ -89,6 +94,7 @@ _WHERE = {
     "StartEvent": "cloche_contract._gen.models.agent.process",
     "StartRequest": "cloche_contract._gen.models.agent.process",
     "StatRequest": "cloche_contract._gen.models.agent.filesystem",
+    "StreamInputMessage": "cloche_contract._gen.models.agent.process",
     "Terminal": "cloche_contract._gen.models.agent.process",
     "TerminalSize": "cloche_contract._gen.models.agent.process",
     "UpdateRequest": "cloche_contract._gen.models.agent.process",
@@ -110,6 +116,8 @@ __all__ = [
     "EntryType",
     "ExecuteLine",
     "ExecuteRequest",
+    "InputData",
+    "InputStart",
     "KeepaliveEvent",
     "LINE_TYPE_VALUES",
     "LineType",
@@ -134,6 +142,7 @@ __all__ = [
     "StartEvent",
     "StartRequest",
     "StatRequest",
+    "StreamInputMessage",
     "Terminal",
     "TerminalSize",
     "UpdateRequest",

@@ -372,6 +372,41 @@ class SendInputRequest(BaseModel):
     input: ProcessInput
 
 
+class InputStart(BaseModel):
+    """
+    Which process the stream writes to.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    process: ProcessSelector
+
+
+class InputData(BaseModel):
+    """
+    What to write next.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    input: ProcessInput
+
+
+class StreamInputMessage(BaseModel):
+    """
+    One message of a stream of input; exactly one of these, and start is the first.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    start: InputStart | MISSING = MISSING
+    data: InputData | MISSING = MISSING
+    keepalive: KeepaliveEvent | MISSING = MISSING
+
+
 class SendSignalRequest(BaseModel):
     """
     Which process, and which signal.
