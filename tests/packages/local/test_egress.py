@@ -336,13 +336,16 @@ async def test_the_egress_process_has_no_rights_and_ends_with_its_sandbox(folder
 
 
 @pytest.mark.skipif(not HOST_ROOT, reason="an ordinary user's own memory cannot be read after it gave up its rights")
-async def test_the_egress_process_sees_no_state_of_sandboxes(folder: Path, usable: None) -> None:
+@pytest.mark.parametrize("place", ["../run", ".run"])
+async def test_the_egress_process_sees_no_state_of_sandboxes(folder: Path, usable: None, place: str) -> None:
     """Tokens and sockets of every sandbox lie in the state and runtime folders."""
-    async with _sandbox(folder, []):
+    provider = make_provider(folder, local_runtime_dir=str(folder / "state" / place))
+    async with opened(provider), made(provider, egress=[]):
         (pid,) = _egress_pids(folder / "state")
-        for name in ("state", "run"):
-            assert os.listdir(f"/proc/{pid}/root{folder}/{name}") == []
-            assert os.listdir(folder / name) != []
+        for path in (folder / "state", folder / "state" / place):
+            assert os.listdir(path) != []
+            inside = Path(f"/proc/{pid}/root{path}")
+            assert not inside.exists() or os.listdir(inside) == []
 
 
 async def test_a_keeper_that_is_killed_takes_its_egress_process_along(folder: Path, usable: None) -> None:

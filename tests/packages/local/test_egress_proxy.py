@@ -11,6 +11,7 @@ from ipaddress import ip_address
 import anyio
 import pytest
 
+from cloche_local import egress_proxy
 from cloche_local.egress_proxy import Denied, EgressProxy
 from cloche_local.egress_rules import Address, Policy, parse_rules
 
@@ -249,6 +250,18 @@ async def _ended(read: Callable[[], object]) -> bool:
         return await read() == b""  # type: ignore[misc]  # a bound read of a stream
     except ConnectionError:
         return True
+
+
+async def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sandbox cannot fill the host's descriptors; what is over the bound is told so."""
+    monkeypatch.setattr(egress_proxy, "CONNECTIONS", 3)
+    async with running("site.test") as proxy:
+        idle = [await asyncio.open_connection("127.0.0.1", proxy.port) for _ in range(3)]
+        answer = await proxy.ask(b"CONNECT other.test:443 HTTP/1.1\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        for _reader, writer in idle:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_a_listed_host_that_does_not_answer_is_no_denial() -> None:

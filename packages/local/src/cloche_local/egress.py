@@ -5,6 +5,7 @@ ends when the keeper's end of the control socket closes.
 """
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -38,6 +39,10 @@ def fork_egress(hidden: Sequence[str], on: Protections, filter_program: bytes) -
     Raises:
         OSError: no process could be made.
     """
+    # What only this process needs is imported for the first of them, and then there for all: in the process itself
+    # the host's Python may not be readable any more.
+    for name in ("concurrent.futures.thread", "encodings.idna"):
+        importlib.import_module(name)
     control, their_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     denials, their_denials = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with their_control, their_denials:
@@ -62,7 +67,6 @@ def _be_egress(
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     init.close_all_but([control.fileno(), denials.fileno()], on)
-    # Imported here: the zygote has no use for it, and later the host's Python may not be readable.
     from concurrent.futures.thread import ThreadPoolExecutor
 
     try:
@@ -104,8 +108,8 @@ def _confine(hidden: Sequence[str], filter_program: bytes) -> None:
         # The same id inside: files are what they were, and rights over mounts end with the capabilities below.
         step("egress", users.write_single_map, uid, gid, (uid, gid))
     step("egress", mounts.make_private)
-    for folder in hidden:
-        # Tokens and sockets of every sandbox lie there.
+    for folder in sorted(set(hidden), key=len, reverse=True):
+        # Tokens and sockets of every sandbox lie there. One may lie in the other: the inner one first.
         flags = sys_.MS_RDONLY | sys_.MS_NOSUID | sys_.MS_NODEV | sys_.MS_NOEXEC
         step("egress", sys_.mount, "none", folder, "tmpfs", flags, "size=4k,nr_inodes=2")
     step("egress", users.limit_capabilities, _SETIDS if host_root else 0)
