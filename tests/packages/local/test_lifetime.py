@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -230,6 +231,7 @@ class _BlockedAgent:
     """An agent that never looks at a clock again."""
 
     def keep(self, keeper: keeper_module.Keeper, link: socket.socket, listener: socket.socket) -> int:
+        asyncio.run(keeper.become_ready())
         while True:
             signal.pause()
 

@@ -83,6 +83,9 @@ class Agent:
                 self._compose(link_socket, tasks)
                 server = Server(self._handle, tasks)
                 try:
+                    if self._config.begin_interpreter:
+                        tasks.create_task(self._interpreters.begin())
+                    await self._hooks.before_listening()
                     await server.listen(listeners)
                     await self._ended.wait()
                 finally:

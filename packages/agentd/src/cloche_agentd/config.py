@@ -43,6 +43,8 @@ class AgentConfig:
     file_root: str | None = None
     open_contexts: bool = False
     """Accept /contexts without a token, as released E2B interpreters clients call it."""
+    begin_interpreter: bool = False
+    """Start the default Python context before it is asked for."""
     host_tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """Program name to absolute path, for languages whose program is not on `path`."""
     clock: Callable[[], float] = time.time
@@ -72,6 +74,10 @@ def _no_facts() -> Mapping[str, object]:
     return {}
 
 
+async def _nothing_before() -> None:
+    return None
+
+
 def _no_mark() -> int:
     return 0
 
@@ -93,6 +99,7 @@ class KeeperHooks:
         facts: more keys for GET /cloche/info (deadline, limits).
         denial_mark: where the network denials of a call begin that starts now.
         denials_since: what the network allowlist denied since a mark: `target`, and `rule` where one would allow it.
+        before_listening: awaited once, before the first request is taken; what it raises ends the agent.
         update_network: add and remove rules of the allowlist; returns those in force. ValueError: one is malformed.
             None where the sandbox has no allowlist.
     """
@@ -105,6 +112,7 @@ class KeeperHooks:
     facts: Callable[[], Mapping[str, object]] = _no_facts
     denial_mark: Callable[[], int] = _no_mark
     denials_since: Callable[[int], Sequence[Mapping[str, str]]] = _no_denials
+    before_listening: Callable[[], Awaitable[None]] = _nothing_before
     update_network: Callable[[Sequence[str], Sequence[str]], Awaitable[Sequence[str]]] | None = None
 
 

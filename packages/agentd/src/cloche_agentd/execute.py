@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import uuid
@@ -42,6 +43,13 @@ class Interpreters:
         self._contexts = {DEFAULT_CONTEXT: Context(self._makers, DEFAULT_CONTEXT, self._default_folders)}
         self.languages = Languages(config, hooks, spawner)
         self.outputs = OutputFiles(hooks, user)
+
+    async def begin(self) -> None:
+        """Start the default interpreter before it is asked for. What fails now is told to the first who asks."""
+        context = self._contexts[DEFAULT_CONTEXT]
+        async with context.lock:
+            with contextlib.suppress(AgentError):
+                await context.start()
 
     # -- POST /execute ------------------------------------------------------------------------------------------
 

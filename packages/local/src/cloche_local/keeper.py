@@ -49,7 +49,7 @@ def run(
         egress: the process on the host that a sandbox with a network allowlist reaches the network through.
     """
     try:
-        keeper = Keeper(spec, agent, ground, nest or Nest(ground, spec.protections), egress)
+        keeper = Keeper(spec, agent, ground, nest or Nest(ground, spec.protections), reply, egress)
         keeper.build()
     except SetupFailed as failure:
         _answer(reply, {"failed": failure.step, "errno": failure.errno})
@@ -57,10 +57,6 @@ def run(
     except OSError as error:
         _answer(reply, {"failed": error.filename or "keeper", "errno": error.errno or 0})
         return 1
-    if not _answer(reply, {"ready": os.getpid()}):
-        # Whoever asked took it back or is gone; nobody else knows the id.
-        return 1
-    reply.close()
     return keeper.serve()
 
 
@@ -76,13 +72,20 @@ class Keeper:
     """One sandbox's keeper; also the hooks that the agent calls."""
 
     def __init__(
-        self, spec: SandboxSpec, agent: Agent, ground: Ground, nest: Nest, egress: EgressLink | None = None
+        self,
+        spec: SandboxSpec,
+        agent: Agent,
+        ground: Ground,
+        nest: Nest,
+        reply: socket.socket,
+        egress: EgressLink | None = None,
     ) -> None:
         self.spec = spec
         self.egress = egress
         self._agent = agent
         self._ground = ground
         self._nest = nest
+        self._reply = reply
         self._deadline_fd = -1
         self._memory_events = -1
         self._lock_fd = -1
@@ -108,15 +111,32 @@ class Keeper:
         folder_fd = self._write_state()
         self._listener = _listen(spec.runtime_folder, spec.socket_name)
         self._record(folder_fd)
-        self._nest.await_init()
-        if spec.egress is not None:
-            if self.egress is None:
-                raise SetupFailed("egress", 0)
-            self.egress.start(spec.egress, spec.protections)
-        os.rename("record.new", "record.json", src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
         os.close(folder_fd)
         self._arm(spec.timeout_s)
         self._settle()
+        # No host path is used from here on: init may switch the root, which is ours too.
+        self._nest.let_go()
+
+    async def become_ready(self) -> None:
+        """Wait until init is confined, then tell whoever asked. The agent starts meanwhile, and serves nobody before.
+
+        Does not return where the sandbox cannot be, or nobody wants it.
+        """
+        try:
+            await self._nest.arrived()
+            if self.spec.egress is not None:
+                if self.egress is None:
+                    raise SetupFailed("egress", 0)
+                self.egress.start(self.spec.egress, self.spec.protections)
+        except SetupFailed as failure:
+            _answer(self._reply, {"failed": failure.step, "errno": failure.errno})
+            os._exit(1)
+        # Without a deadline the sandbox is in the making for everybody else.
+        self._write_deadline()
+        if not _answer(self._reply, {"ready": os.getpid()}):
+            # Whoever asked took it back or is gone; nobody else knows the id.
+            os._exit(1)
+        self._reply.close()
 
     def _write_state(self) -> int:
         """Make the state folder and take the lock that says "alive"; returns the folder's descriptor."""
@@ -138,7 +158,6 @@ class Keeper:
         os.write(token, self.spec.access_token.encode())
         os.close(token)
         self._deadline_fd = os.open("deadline", flags, 0o600, dir_fd=folder_fd)
-        self._write_deadline()
         # The name appears with the lock held: a sweep never takes a sandbox in the making for a dead one.
         os.rename(new, folder)
         return folder_fd
@@ -179,7 +198,7 @@ class Keeper:
             "binds": [bind.target for bind in spec.root.binds],
             "has_egress": spec.egress is not None,
         }
-        fd = os.open("record.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
+        fd = os.open("record.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
         os.write(fd, json.dumps(record).encode())
         os.close(fd)
 

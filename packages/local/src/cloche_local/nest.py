@@ -3,6 +3,7 @@
 Nothing here depends on a particular sandbox, so the zygote has one made while nobody waits.
 """
 
+import asyncio
 import errno
 import json
 import os
@@ -116,15 +117,23 @@ class Nest:
         """Tell init which sandbox to build."""
         self._gate.send(orders)
 
-    def await_init(self) -> None:
-        """Let init switch the root, and wait until it is confined. We use no host path from here on.
+    def let_go(self) -> None:
+        """Let init switch the root: the keeper uses no host path any more."""
+        self._gate.send(b"go")
+
+    async def arrived(self) -> None:
+        """Wait until init is confined.
 
         Raises:
             SetupFailed: the step that was refused.
         """
-        self._gate.send(b"go")
-        answer = self._gate.recv(4096)
-        self._gate.close()
+        self._gate.setblocking(False)
+        try:
+            answer = await asyncio.get_running_loop().sock_recv(self._gate, 4096)
+        except OSError as error:
+            raise SetupFailed("init", error.errno or errno.EPIPE) from error
+        finally:
+            self._gate.close()
         if answer == b"ready":
             return
         if not answer:

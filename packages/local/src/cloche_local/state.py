@@ -1,8 +1,8 @@
 """What a sandbox leaves on the host's disk, and how another process of the same user finds it.
 
-`STATE/ID/` holds record.json (written once), deadline (one line, rewritten in place), token, log, and lock, which
-the keeper holds as long as it lives. A folder whose lock can be taken is a dead sandbox. Standard library only: the
-zygote cleans up with it.
+`STATE/ID/` holds record.json (written once), deadline (one line, rewritten in place, empty until the sandbox runs),
+token, log, and lock, which the keeper holds as long as it lives. A folder whose lock can be taken is a dead sandbox.
+Standard library only: the zygote cleans up with it.
 """
 
 import errno

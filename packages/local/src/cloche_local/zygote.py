@@ -334,12 +334,14 @@ class _Agentd:
             envs=spec.envs if spec.egress is None else {**ENVIRONMENT, **spec.envs},
             users=accounts,
             path=spec.root.search_path,
+            begin_interpreter=True,
         )
         hooks = KeeperHooks(
             on_renew=keeper.renew,
             on_kill=keeper.end,
             open_user_spawner=(lambda _user: keeper.open_root_spawner(_leave_loop)) if keeper.has_range() else None,
             become=lambda user: keeper.become(user.uid, user.gid),
+            before_listening=keeper.become_ready,
             memory_kills=keeper.memory_kills,
             facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
             **_egress_hooks(keeper.egress),
