@@ -60,6 +60,13 @@ async def test_etc_is_an_allowlist(shared_sandbox: Sandbox) -> None:
     ]
 
 
+async def test_programs_find_the_fonts_of_the_machine(shared_sandbox: Sandbox) -> None:
+    """A figure is drawn without a complaint: fontconfig's settings are in the allowlist, where the host has them."""
+    settings = Path("/etc/fonts/fonts.conf")
+    inside = await shared_sandbox.run(f"cat {settings}")
+    assert inside.stdout == (settings.read_text() if settings.exists() else "")
+
+
 async def test_nothing_of_the_host_is_writable(shared_sandbox: Sandbox) -> None:
     """local-runtime, Mounts: /usr, the Python prefix and the certificates are read-only binds."""
     mounts = (await shared_sandbox.run("cat /proc/self/mountinfo")).stdout.splitlines()

@@ -37,7 +37,7 @@ _COPIED = (
     "etc/ssl/openssl.cnf",
     "etc/debian_version",
 )
-_COPIED_FOLDERS = ("etc/ld.so.conf.d", "etc/alternatives", "etc/R")
+_COPIED_FOLDERS = ("etc/ld.so.conf.d", "etc/alternatives", "etc/R", "etc/fonts", "etc/fonts/conf.d")
 _FILES = {
     "etc/passwd": (
         "root:x:0:0:root:/root:/bin/sh\n"
