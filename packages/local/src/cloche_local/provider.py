@@ -288,12 +288,15 @@ class LocalProvider:
 
     async def list(self, request: ListRequest) -> ListResult:
         """Live sandboxes of this user, newest first; what dead ones left is swept on the way."""
-        await anyio.to_thread.run_sync(self._sweep)
+        records = await anyio.to_thread.run_sync(self._sweep_and_read)
         if request.region is not MISSING or (request.status is not MISSING and request.status != "running"):
             return ListResult(sandboxes=[])
-        records = await anyio.to_thread.run_sync(self._state.records)
         page = records[request.offset : request.offset + request.limit]
         return ListResult(sandboxes=[self._describe(record) for record in page])
+
+    def _sweep_and_read(self) -> Sequence[Record]:
+        self._sweep()
+        return self._state.records()
 
     async def connect(self, request: ConnectRequest) -> SandboxRecord:
         """The sandbox with its agent endpoint.
