@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import anyio
 import pytest
 
 from cloche_contract.errors import UnsupportedLimit
-from cloche_contract.provider import CreateRequest, InspectRequest, ListRequest
+from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest, ListRequest
 from cloche_local import limits, paths
 from cloche_local.provider import LocalProvider
 from cloche_local.spec import Limits, Protections
@@ -191,11 +192,32 @@ async def test_e20_an_interpreter_over_the_limit_says_so_too(provider: LocalProv
 @_needs_cpu
 async def test_a_cpu_limit_is_in_the_group_and_goes_with_the_sandbox(provider: LocalProvider) -> None:
     """local-runtime, Limits: cfs quota; no group is left."""
+    assert _CGROUPS is not None
     async with made(provider, cpu=1) as sandbox:
-        assert _CGROUPS is not None
         group = limits.Group(_CGROUPS, sandbox.id)
         assert group.folders()
         assert (await sandbox.run("echo ok")).stdout == "ok\n"
+        await provider.kill(KillRequest(sandbox_id=sandbox.id))
+        with anyio.fail_after(10):
+            while group.folders():
+                await anyio.sleep(0.01)
+
+
+@_needs_cpu
+async def test_a_sweep_removes_the_group_of_a_sandbox_whose_server_died(
+    provider: LocalProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """local-runtime, Lifetime: the next list sweeps records and control groups with our prefix."""
+    assert _CGROUPS is not None
+    group = limits.Group(_CGROUPS, f"left{os.getpid()}")
+    group.make(pids=10, memory_mb=None, cpus=1)
+    assert group.folders()
+    await provider.list(ListRequest())
+    # Another server may be about to put a process into it.
+    assert group.folders()
+    monkeypatch.setattr(limits, "FRESH_S", 0.0)
+    await provider.list(ListRequest())
+    assert group.folders() == []
 
 
 @pytest.mark.skipif(HOST_ROOT, reason="root has control groups on this machine")
@@ -227,7 +249,7 @@ def _recorded_v2(root: Path, controllers: str) -> None:
     (root / "cgroup.procs").write_text("")
 
 
-def test_version_2_limits_are_written_as_the_kernel_wants_them(tmp_path: Path) -> None:
+def test_version_2_limits_are_written_as_the_kernel_wants_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """local-runtime, Limits: pids.max, memory.max, cpu.max; on a recorded tree, as no test machine has it."""
     root = tmp_path / "cgroup"
     _recorded_v2(root, "cpu io memory pids")
@@ -252,6 +274,8 @@ def test_version_2_limits_are_written_as_the_kernel_wants_them(tmp_path: Path) -
         assert limits.count_memory_kills(events) == 2
     finally:
         os.close(events)
+    assert limits.left_groups(hierarchy) == set()
+    monkeypatch.setattr(limits, "FRESH_S", 0.0)
     assert limits.left_groups(hierarchy) == {"abc"}
 
 

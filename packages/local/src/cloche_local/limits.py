@@ -5,12 +5,15 @@ a hierarchy per controller; version 2 has one, whose controllers a root host tur
 """
 
 import os
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 
 from cloche_local.spec import OWN_PROCESSES
 
 PREFIX = "cloche-"
+# A group is empty between its making and the first process in it.
+FRESH_S = 2.0
 _PERIOD_US = 100_000
 
 
@@ -133,11 +136,14 @@ def count_memory_kills(events_fd: int) -> int:
 
 
 def left_groups(hierarchy: Hierarchy) -> set[str]:
-    """Ids of sandboxes that have a group, for the sweep."""
+    """Ids of sandboxes that have a group, for the sweep; without those that another server may be making just now."""
     names: set[str] = set()
+    made_before = time.time() - FRESH_S
     for folder in hierarchy.folders.values():
-        with suppress(OSError):
-            names |= {name.removeprefix(PREFIX) for name in os.listdir(folder) if name.startswith(PREFIX)}
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(PREFIX) and entry.stat().st_mtime <= made_before:
+                    names.add(entry.name.removeprefix(PREFIX))
     return names
 
 
