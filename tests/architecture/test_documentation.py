@@ -50,6 +50,13 @@ def test_every_decision_is_listed_and_has_its_parts() -> None:
             assert headline in text, path.name
 
 
+def test_every_page_is_in_the_list_of_pages() -> None:
+    folder = ROOT / "docs"
+    index = (folder / "README.md").read_text()
+    written = [path for kind in ("tutorial", "how-to", "explanation") for path in (folder / kind).glob("*.md")]
+    assert [short(path) for path in written if f"({path.relative_to(folder)})" not in index] == []
+
+
 def test_the_readme_names_every_package_and_no_other() -> None:
     named = set(re.findall(r"\]\(packages/([a-z-]+)\)", (ROOT / "README.md").read_text()))
     assert named == {package.key for package in packages()}
