@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 
 import anyio
@@ -72,9 +72,12 @@ class Running:
         with anyio.fail_after(10):
             reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
             writer.write(raw)
-            answer = await reader.read()
-            writer.close()
-            return answer
+            try:
+                return await reader.read()
+            finally:
+                writer.close()
+                with suppress(OSError):
+                    await writer.wait_closed()
 
 
 @asynccontextmanager
@@ -146,6 +149,15 @@ async def test_e8_a_host_that_no_rule_lists_is_denied_and_not_looked_up() -> Non
         assert answer.startswith(b"HTTP/1.1 403 ")
         assert names.asked == []
         assert host.requests == []
+
+
+async def test_e13_a_denied_upload_gets_the_answer_and_no_reset() -> None:
+    """Faults E13: what the client had sent and nobody read turned the answer into a reset, by chance."""
+    async with running() as proxy:
+        head = b"POST http://site.test/ HTTP/1.1\r\nContent-Length: 300000\r\n\r\n"
+        for _ in range(20):
+            answer = await proxy.ask(head + b"x" * 300_000)
+            assert answer.startswith(b"HTTP/1.1 403 ")
 
 
 async def test_without_the_policy_the_same_request_arrives() -> None:

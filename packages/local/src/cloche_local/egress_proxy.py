@@ -18,6 +18,7 @@ _ADDRESSES_TRIED = 4
 _HEAD_S = 30.0
 _RESOLVE_S = 10.0
 _CONNECT_S = 10.0
+_LINGER_S = 2.0
 _PIECE_BYTES = 65536
 
 Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]
@@ -90,14 +91,21 @@ class EgressProxy:
     async def serve(self, listener: socket.socket) -> None:
         """Answer until cancelled."""
         server = await asyncio.start_server(self._accept, sock=listener, limit=HEAD_BYTES, backlog=CONNECTIONS)
-        async with server:
-            await server.serve_forever()
+        try:
+            async with server:
+                await server.serve_forever()
+        finally:
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         if len(self._tasks) >= CONNECTIONS:
-            await _answer(writer, 503, "Cloche: too many connections at once.\n")
+            await _answer(reader, writer, 503, "Cloche: too many connections at once.\n")
+            writer.close()
             return
         self._tasks.add(task)
         try:
@@ -123,16 +131,16 @@ class EgressProxy:
         try:
             request = parse_request(raw)
         except (BadRequest, Malformed):
-            await _answer(writer, 400, "Cloche: the proxy takes http:// requests and CONNECT host:port.\n")
+            await _answer(reader, writer, 400, "Cloche: the proxy takes http:// requests and CONNECT host:port.\n")
             return
         try:
             upstream, address = await self._open(request.target)
         except Denied as denied:
             self._report(denied)
-            await _answer(writer, 403, denial_text(denied))
+            await _answer(reader, writer, 403, denial_text(denied))
             return
         except Unreachable:
-            await _answer(writer, 502, f"Cloche: {request.target} is allowed, and does not answer.\n")
+            await _answer(reader, writer, 502, f"Cloche: {request.target} is allowed, and does not answer.\n")
             return
         passage = _Passage(task, request.target, address)
         self._passages.add(passage)
@@ -198,6 +206,7 @@ async def _pass(
             sending.cancel()
             with suppress(asyncio.CancelledError, OSError, EOFError, BadRequest):
                 await sending
+        await _linger(reader)
     finally:
         there_writer.transport.abort()
 
@@ -210,12 +219,22 @@ async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         sink.write_eof()
 
 
-async def _answer(writer: asyncio.StreamWriter, status: int, text: str) -> None:
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, status: int, text: str) -> None:
     with suppress(OSError):
         writer.write(refusal(status, text))
         await writer.drain()
-        writer.close()
-        await writer.wait_closed()
+        if writer.can_write_eof():
+            writer.write_eof()
+        await _linger(reader)
+
+
+async def _linger(reader: asyncio.StreamReader) -> None:
+    """Read on until the client closes: a socket that is closed with something unread resets the connection, and the
+    client may lose the answer."""
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_LINGER_S):
+            while await reader.read(_PIECE_BYTES):
+                pass
 
 
 def denial_text(denied: Denied) -> str:
