@@ -80,6 +80,9 @@ FAULTS: Mapping[str, Requirement] = {
     "L22": Requirement("A variable of one run_code is there in the next.", "twenty#21664"),
     "L23": Requirement("An interpreter that died says so and why; the next call has a new one.", "jupyter/help#418"),
     "L25": Requirement("One display call gives one result.", "E2B#670"),
+    "L27": Requirement(
+        "New sub-folders are watched whole; an overflow of events is told.", "microsandbox#537, fswatch#330"
+    ),
     "L27": Requirement("A recursive watch sees files in new folders, and an overflow is told.", "fswatch#330"),
     "E1": Requirement("No variable of the server is visible inside.", "srt#58"),
     "E8": Requirement(

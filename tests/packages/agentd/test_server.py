@@ -107,7 +107,7 @@ def test_metrics_have_the_published_keys(client: Client) -> None:
 
 def test_unknown_methods_and_paths_are_told_apart(client: Client) -> None:
     """Connect answers unimplemented, plain HTTP not found."""
-    rpc = client.rpc("/filesystem.Filesystem/CreateWatcher", {"path": "x"})
+    rpc = client.rpc("/filesystem.Filesystem/NoSuchMethod", {"path": "x"})
     assert (rpc.status, rpc.value["code"]) == (501, "unimplemented")
     plain = client.call("GET", "/nothing")
     assert (plain.status, plain.value["code"]) == (404, 404)

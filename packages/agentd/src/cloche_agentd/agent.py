@@ -110,6 +110,7 @@ class Agent:
             **{f"/filesystem.Filesystem/{name}": method for name, method in self._filesystem.unary.items()},
         }
         self._streams = {
+            "/filesystem.Filesystem/WatchDir": self._filesystem.watchers.watch_dir,
             "/process.Process/Start": self._process_service.start,
             "/process.Process/Connect": self._process_service.connect,
             "/process.Process/StreamInput": self._process_service.stream_input,

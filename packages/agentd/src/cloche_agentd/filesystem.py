@@ -17,6 +17,7 @@ from .failures import AgentError, from_os_error, invalid_argument
 from .listing import list_below
 from .paths import Resolver, absolute, display
 from .removal import remove_tree
+from .watching import Watchers
 
 _STAT_STEP: Final = 500
 
@@ -24,13 +25,15 @@ Json = Mapping[str, object]
 
 
 class FilesystemService:
-    """Answers the Filesystem RPCs that work here. There are no watchers."""
+    """Answers the Filesystem RPCs."""
 
     def __init__(self, config: AgentConfig, hooks: KeeperHooks) -> None:
         self._hooks = hooks
         self._resolver = Resolver(config)
         self._accounts = Accounts(config)
+        self.watchers = Watchers(hooks, self._watchable, self._entry)
         self.unary = {
+            **self.watchers.unary,
             "Stat": self._stat,
             "ListDir": self._list,
             "MakeDir": self._make,
@@ -115,6 +118,11 @@ class FilesystemService:
         except OSError as error:
             raise from_os_error(error, path) from error
         return {}
+
+    def _watchable(self, path: str) -> str:
+        folder = self._resolver.target(path)
+        _check_folder(folder, path)
+        return folder
 
     # -- entries ------------------------------------------------------------------------------------------------
 

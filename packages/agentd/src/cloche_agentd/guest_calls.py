@@ -1,8 +1,9 @@
-"""prctl, by ctypes. Imported before the root is switched."""
+"""System calls that Python does not have, by ctypes. Imported before the root is switched."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import Final
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -31,3 +32,32 @@ def set_dumpable() -> None:
 def adopt_orphans() -> None:
     """Become the parent of orphans below us, as pid 1 is by nature (prctl(2), PR_SET_CHILD_SUBREAPER)."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def inotify_open() -> int:
+    """Return a descriptor to watch folders with (inotify(7))."""
+    return _checked(_libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "inotify_init1")
+
+
+def inotify_add(fd: int, path: str, mask: int) -> int:
+    """Watch a path; return the number that its events carry."""
+    return _checked(_libc.inotify_add_watch(fd, os.fsencode(path), ctypes.c_uint32(mask)), "inotify_add_watch")
+
+
+def inotify_remove(fd: int, number: int) -> None:
+    """Watch a path no more."""
+    _checked(_libc.inotify_rm_watch(fd, number), "inotify_rm_watch")
+
+
+def filesystem_type(path: str) -> int:
+    """Return the magic number of the filesystem of a path (statfs(2))."""
+    # struct statfs is smaller, and starts with the type in one word.
+    buffer = (ctypes.c_long * 64)()
+    _checked(_libc.statfs(os.fsencode(path), buffer), "statfs")
+    return buffer[0] & 0xFFFFFFFF
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), what)
+    return result

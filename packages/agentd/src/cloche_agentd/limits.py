@@ -70,6 +70,14 @@ SCAN_ENTRIES = 5000
 SCAN_DEPTH = 8
 OUTPUT_FILES = 100
 KNOWN_FILES = 1000
+WATCHERS = 32
+WATCHED_FOLDERS = 4096
+WATCH_EVENTS = 10_000
+WATCH_READS = 4
+"""Reads of events at a time: a flood of them must not keep the keeper from everything else."""
+WATCH_READS_WHOLE = 128
+"""More than the kernel's queue can hold."""
+WATCHER_IDLE_S = 600.0
 FILE_CHUNK_BYTES = 256 * 1024
 FSYNC_BYTES = 4 * 1024 * 1024
 MULTIPART_HEAD_BYTES = 16 * 1024

@@ -101,7 +101,7 @@ class ProcessService:
     # -- streams ------------------------------------------------------------------------------------------------
 
     def _stream(self, exchange: Exchange, process: Process, *, kill_on_gone: bool) -> None:
-        keepalive = Keepalive(exchange, _KEEPALIVE, _keepalive_interval(exchange))
+        keepalive = Keepalive(exchange, _KEEPALIVE, keepalive_interval(exchange))
 
         def write(frame: Frame) -> None:
             keepalive.touch()
@@ -237,7 +237,8 @@ def refuse_stream(exchange: Exchange, error: AgentError) -> None:
     exchange.finish(connect.end_with(error))
 
 
-def _keepalive_interval(exchange: Exchange) -> float:
+def keepalive_interval(exchange: Exchange) -> float:
+    """Return how many seconds of silence the client wants at most."""
     value = exchange.head.headers.get("keepalive-ping-interval", "")
     if value.isascii() and value.isdigit() and 0 < len(value) < 6 and int(value) > 0:
         return float(value)

@@ -25,6 +25,8 @@ _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 _MODE: Final = re.compile(r"[0-7]{3,4}\Z")
 _NEW_FILE_MODE: Final = 0o644
 TEMPORARY_PREFIX: Final = ".cloche-upload-"
+REPLACING_PREFIX: Final = TEMPORARY_PREFIX + "over-"
+"""Of a temporary file whose target exists: watchers tell a write and not a creation."""
 
 
 class FileTransfers:
@@ -148,7 +150,8 @@ class Upload:
                 final_mode, owner = _inherited(self.target, path, mode)
                 folder = posixpath.dirname(self.target)
                 os.makedirs(folder, exist_ok=True)
-                self._temporary = posixpath.join(folder, f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}")
+                prefix = REPLACING_PREFIX if os.path.lexists(self.target) else TEMPORARY_PREFIX
+                self._temporary = posixpath.join(folder, f"{prefix}{uuid.uuid4().hex}")
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 self._fd = os.open(self._temporary, flags, 0o600)
             except OSError as error:

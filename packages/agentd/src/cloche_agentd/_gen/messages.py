@@ -7,6 +7,25 @@ from typing import Any, Final, cast
 _Field = tuple[str, bool, "int | None", "int | None", "tuple[str, ...]", str]
 
 FIELDS: Final[dict[str, dict[str, _Field]]] = {
+    "ChangeEvent": {
+        "name": ("string", True, None, 4096, (), ""),
+        "type": (
+            "string",
+            True,
+            None,
+            None,
+            (
+                "EVENT_TYPE_UNSPECIFIED",
+                "EVENT_TYPE_CREATE",
+                "EVENT_TYPE_WRITE",
+                "EVENT_TYPE_REMOVE",
+                "EVENT_TYPE_RENAME",
+                "EVENT_TYPE_CHMOD",
+            ),
+            "",
+        ),
+        "entry": ("object", False, None, None, (), "Entry"),
+    },
     "Entry": {
         "name": ("string", True, None, 255, (), ""),
         "type": (
@@ -52,6 +71,30 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
     },
     "StatRequest": {
         "path": ("string", True, 1, 4096, (), ""),
+    },
+    "WatchMessage": {
+        "start": ("object", False, None, None, (), "WatchStarted"),
+        "filesystem": ("object", False, None, None, (), "ChangeEvent"),
+        "overflow": ("object", False, None, None, (), "WatchOverflow"),
+        "keepalive": ("object", False, None, None, (), "KeepaliveEvent"),
+    },
+    "WatchOverflow": {},
+    "WatchRequest": {
+        "path": ("string", True, 1, 4096, (), ""),
+        "recursive": ("boolean", False, None, None, (), ""),
+        "includeEntry": ("boolean", False, None, None, (), ""),
+        "allowNetworkMounts": ("boolean", False, None, None, (), ""),
+    },
+    "WatchStarted": {},
+    "WatcherCreated": {
+        "watcherId": ("string", True, None, 64, (), ""),
+    },
+    "WatcherEvents": {
+        "events": ("array", False, None, 100000, (), "ChangeEvent"),
+        "overflow": ("boolean", False, None, None, (), ""),
+    },
+    "WatcherRequest": {
+        "watcherId": ("string", True, None, 64, (), ""),
     },
     "Context": {
         "id": ("string", True, None, 256, (), ""),

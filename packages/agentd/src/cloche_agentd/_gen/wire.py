@@ -9,6 +9,10 @@ FILESYSTEM_LIST_DIR: Final = "/filesystem.Filesystem/ListDir"
 FILESYSTEM_MAKE_DIR: Final = "/filesystem.Filesystem/MakeDir"
 FILESYSTEM_MOVE: Final = "/filesystem.Filesystem/Move"
 FILESYSTEM_REMOVE: Final = "/filesystem.Filesystem/Remove"
+FILESYSTEM_WATCH_DIR: Final = "/filesystem.Filesystem/WatchDir"
+FILESYSTEM_CREATE_WATCHER: Final = "/filesystem.Filesystem/CreateWatcher"
+FILESYSTEM_GET_WATCHER_EVENTS: Final = "/filesystem.Filesystem/GetWatcherEvents"
+FILESYSTEM_REMOVE_WATCHER: Final = "/filesystem.Filesystem/RemoveWatcher"
 INTERPRETER_EXECUTE: Final = "/execute"
 INTERPRETER_CREATE_CONTEXT: Final = "/contexts"
 PROCESS_START: Final = "/process.Process/Start"
@@ -40,11 +44,15 @@ HEADER_SANDBOX_PORT: Final = "E2b-Sandbox-Port"
 """49999 addresses the interpreter, 49983 the rest."""
 
 __all__ = [
+    "FILESYSTEM_CREATE_WATCHER",
+    "FILESYSTEM_GET_WATCHER_EVENTS",
     "FILESYSTEM_LIST_DIR",
     "FILESYSTEM_MAKE_DIR",
     "FILESYSTEM_MOVE",
     "FILESYSTEM_REMOVE",
+    "FILESYSTEM_REMOVE_WATCHER",
     "FILESYSTEM_STAT",
+    "FILESYSTEM_WATCH_DIR",
     "HEADER_ACCESS_TOKEN",
     "HEADER_KILL_ON_DISCONNECT",
     "HEADER_RENEW",

@@ -84,6 +84,23 @@ CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "egress",
 )
 
+ChangeType: TypeAlias = Literal[
+    "EVENT_TYPE_UNSPECIFIED",
+    "EVENT_TYPE_CREATE",
+    "EVENT_TYPE_WRITE",
+    "EVENT_TYPE_REMOVE",
+    "EVENT_TYPE_RENAME",
+    "EVENT_TYPE_CHMOD",
+]
+CHANGE_TYPE_VALUES: Final[tuple[ChangeType, ...]] = (
+    "EVENT_TYPE_UNSPECIFIED",
+    "EVENT_TYPE_CREATE",
+    "EVENT_TYPE_WRITE",
+    "EVENT_TYPE_REMOVE",
+    "EVENT_TYPE_RENAME",
+    "EVENT_TYPE_CHMOD",
+)
+
 EntryType: TypeAlias = Literal["FILE_TYPE_UNSPECIFIED", "FILE_TYPE_FILE", "FILE_TYPE_DIRECTORY", "FILE_TYPE_SYMLINK"]
 ENTRY_TYPE_VALUES: Final[tuple[EntryType, ...]] = (
     "FILE_TYPE_UNSPECIFIED",

@@ -12,6 +12,11 @@ from cloche_contract._gen.models.agent.filesystem import (
     MoveRequest,
     RemoveRequest,
     StatRequest,
+    WatcherCreated,
+    WatcherEvents,
+    WatcherRequest,
+    WatchMessage,
+    WatchRequest,
 )
 from cloche_contract._gen.models.agent.interpreter import Context, CreateContextRequest, ExecuteLine, ExecuteRequest
 from cloche_contract._gen.models.agent.process import (
@@ -71,6 +76,28 @@ class AgentClient:
         answer = await self._transport.unary("/filesystem.Filesystem/Remove", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
 
+    async def filesystem_create_watcher(
+        self, request: WatchRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> WatcherCreated:
+        """Watch a directory, and keep its changes until they are asked for."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/CreateWatcher", message, headers=headers)
+        return WatcherCreated.model_validate(answer, extra="ignore")
+
+    async def filesystem_get_watcher_events(
+        self, request: WatcherRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> WatcherEvents:
+        """Return what has changed since the last call."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/GetWatcherEvents", message, headers=headers)
+        return WatcherEvents.model_validate(answer, extra="ignore")
+
+    async def filesystem_remove_watcher(self, request: WatcherRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
+        """Watch no more."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/filesystem.Filesystem/RemoveWatcher", message, headers=headers)
+        return Empty.model_validate(answer, extra="ignore")
+
     async def interpreter_create_context(
         self, request: CreateContextRequest, *, headers: Mapping[str, str] = _NONE
     ) -> Context:
@@ -110,6 +137,14 @@ class AgentClient:
         message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/Update", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
+
+    async def filesystem_watch_dir(
+        self, request: WatchRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> AsyncIterator[WatchMessage]:
+        """Follow what changes below a directory. Close the iterator to close the request."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        async for answer in self._transport.stream("/filesystem.Filesystem/WatchDir", message, headers=headers):
+            yield WatchMessage.model_validate(answer, extra="ignore")
 
     async def interpreter_execute(
         self, request: ExecuteRequest, *, headers: Mapping[str, str] = _NONE

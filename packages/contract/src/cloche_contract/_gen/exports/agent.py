@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from cloche_contract.kernel.lazy import attribute
 
 if TYPE_CHECKING:
+    from cloche_contract._gen.enums import CHANGE_TYPE_VALUES as CHANGE_TYPE_VALUES
     from cloche_contract._gen.enums import ENTRY_TYPE_VALUES as ENTRY_TYPE_VALUES
     from cloche_contract._gen.enums import LINE_TYPE_VALUES as LINE_TYPE_VALUES
     from cloche_contract._gen.enums import SIGNAL_VALUES as SIGNAL_VALUES
+    from cloche_contract._gen.enums import ChangeType as ChangeType
     from cloche_contract._gen.enums import EntryType as EntryType
     from cloche_contract._gen.enums import LineType as LineType
     from cloche_contract._gen.enums import Signal as Signal
+    from cloche_contract._gen.models.agent.filesystem import ChangeEvent as ChangeEvent
     from cloche_contract._gen.models.agent.filesystem import Entry as Entry
     from cloche_contract._gen.models.agent.filesystem import EntryResponse as EntryResponse
     from cloche_contract._gen.models.agent.filesystem import ListDirRequest as ListDirRequest
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.filesystem import MoveRequest as MoveRequest
     from cloche_contract._gen.models.agent.filesystem import RemoveRequest as RemoveRequest
     from cloche_contract._gen.models.agent.filesystem import StatRequest as StatRequest
+    from cloche_contract._gen.models.agent.filesystem import WatcherCreated as WatcherCreated
+    from cloche_contract._gen.models.agent.filesystem import WatcherEvents as WatcherEvents
+    from cloche_contract._gen.models.agent.filesystem import WatcherRequest as WatcherRequest
+    from cloche_contract._gen.models.agent.filesystem import WatchMessage as WatchMessage
+    from cloche_contract._gen.models.agent.filesystem import WatchOverflow as WatchOverflow
+    from cloche_contract._gen.models.agent.filesystem import WatchRequest as WatchRequest
+    from cloche_contract._gen.models.agent.filesystem import WatchStarted as WatchStarted
     from cloche_contract._gen.models.agent.interpreter import Context as Context
     from cloche_contract._gen.models.agent.interpreter import CreateContextRequest as CreateContextRequest
     from cloche_contract._gen.models.agent.interpreter import ExecuteLine as ExecuteLine
@@ -55,6 +65,9 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "AgentInfo": "cloche_contract._gen.models.agent.service",
+    "CHANGE_TYPE_VALUES": "cloche_contract._gen.enums",
+    "ChangeEvent": "cloche_contract._gen.models.agent.filesystem",
+    "ChangeType": "cloche_contract._gen.enums",
     "CloseStdinRequest": "cloche_contract._gen.models.agent.process",
     "Context": "cloche_contract._gen.models.agent.interpreter",
     "CreateContextRequest": "cloche_contract._gen.models.agent.interpreter",
@@ -98,11 +111,21 @@ _WHERE = {
     "Terminal": "cloche_contract._gen.models.agent.process",
     "TerminalSize": "cloche_contract._gen.models.agent.process",
     "UpdateRequest": "cloche_contract._gen.models.agent.process",
+    "WatchMessage": "cloche_contract._gen.models.agent.filesystem",
+    "WatchOverflow": "cloche_contract._gen.models.agent.filesystem",
+    "WatchRequest": "cloche_contract._gen.models.agent.filesystem",
+    "WatchStarted": "cloche_contract._gen.models.agent.filesystem",
+    "WatcherCreated": "cloche_contract._gen.models.agent.filesystem",
+    "WatcherEvents": "cloche_contract._gen.models.agent.filesystem",
+    "WatcherRequest": "cloche_contract._gen.models.agent.filesystem",
     "WrittenFile": "cloche_contract._gen.models.agent.interpreter",
 }
 
 __all__ = [
     "AgentInfo",
+    "CHANGE_TYPE_VALUES",
+    "ChangeEvent",
+    "ChangeType",
     "CloseStdinRequest",
     "Context",
     "CreateContextRequest",
@@ -146,6 +169,13 @@ __all__ = [
     "Terminal",
     "TerminalSize",
     "UpdateRequest",
+    "WatchMessage",
+    "WatchOverflow",
+    "WatchRequest",
+    "WatchStarted",
+    "WatcherCreated",
+    "WatcherEvents",
+    "WatcherRequest",
     "WrittenFile",
 ]
 

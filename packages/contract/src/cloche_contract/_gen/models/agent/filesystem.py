@@ -15,6 +15,8 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType
 
+from .process import KeepaliveEvent
+
 MetadataAdditionalProperty = TypeAliasType("MetadataAdditionalProperty", Annotated[StrictStr, Field(max_length=131072)])
 
 
@@ -196,3 +198,135 @@ class RemoveRequest(BaseModel):
     """
     Path; relative to the home of the user.
     """
+
+
+class WatchRequest(BaseModel):
+    """
+    Which directory to watch.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    path: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
+    """
+    Path; relative to the home of the user.
+    """
+    recursive: StrictBool | MISSING = MISSING
+    """
+    Whether directories below it are watched too, new ones included.
+    """
+    includeEntry: StrictBool | MISSING = MISSING
+    """
+    Whether each event describes the entry, while it is there.
+    """
+    allowNetworkMounts: StrictBool | MISSING = MISSING
+    """
+    Whether it may lie on a network file system, whose changes may not be told.
+    """
+
+
+class ChangeEvent(BaseModel):
+    """
+    One change.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    name: Annotated[StrictStr, Field(max_length=4096)]
+    """
+    Path relative to the watched directory, which is . itself.
+    """
+    type: Literal[
+        "EVENT_TYPE_UNSPECIFIED",
+        "EVENT_TYPE_CREATE",
+        "EVENT_TYPE_WRITE",
+        "EVENT_TYPE_REMOVE",
+        "EVENT_TYPE_RENAME",
+        "EVENT_TYPE_CHMOD",
+    ]
+    """
+    What happened. A renamed entry is told as renamed by its old name and as created by its new one.
+    """
+    entry: Entry | MISSING = MISSING
+
+
+class WatchStarted(BaseModel):
+    """
+    It is watched. Always the first message.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+
+
+class WatchOverflow(BaseModel):
+    """
+    Changes were missed: look at the directory.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+
+
+class WatcherCreated(BaseModel):
+    """
+    The watcher.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    watcherId: Annotated[StrictStr, Field(max_length=64)]
+    """
+    Name to ask by.
+    """
+
+
+class WatcherRequest(BaseModel):
+    """
+    Which watcher.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    watcherId: Annotated[StrictStr, Field(max_length=64)]
+    """
+    Name that it was created with.
+    """
+
+
+class WatcherEvents(BaseModel):
+    """
+    What has changed since the last call.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    events: Annotated[list[ChangeEvent] | MISSING, Field(max_length=100000)] = MISSING
+    """
+    The changes, in order.
+    """
+    overflow: StrictBool | MISSING = MISSING
+    """
+    Whether changes were missed: then look at the directory.
+    """
+
+
+class WatchMessage(BaseModel):
+    """
+    Exactly one of these.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    start: WatchStarted | MISSING = MISSING
+    filesystem: ChangeEvent | MISSING = MISSING
+    overflow: WatchOverflow | MISSING = MISSING
+    keepalive: KeepaliveEvent | MISSING = MISSING
