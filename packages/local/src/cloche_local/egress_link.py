@@ -150,7 +150,7 @@ class EgressLink:
                 return
             if not raw:
                 return
-            with suppress(ValueError, KeyError, TypeError):
+            with suppress(ValueError, KeyError, TypeError, RecursionError):
                 self._take(cast("dict[str, object]", json.loads(raw)))
 
     def _take(self, message: Mapping[str, object]) -> None:
