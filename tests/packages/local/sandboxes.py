@@ -6,6 +6,7 @@ import base64
 import ctypes
 import json
 import os
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -175,13 +176,16 @@ def processes_with(mark: str) -> list[int]:
 def zygote_pid() -> int:
     """The zygote that a provider of this process started last, by its constant arguments.
 
-    An older one's second stage is our child too while it ends: we adopt orphans.
+    An older one's second stage is our child too while it ends: we adopt orphans. Looked for again for a while: in the
+    middle of an exec a process has no arguments yet.
     """
-    for pid in sorted(processes_with("from cloche_local import zygote"), reverse=True):
-        with suppress(OSError):
-            parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
-            if int(parent) == os.getpid():
-                return pid
+    give_up = time.monotonic() + 5
+    while time.monotonic() < give_up:
+        for pid in sorted(processes_with("from cloche_local import zygote"), reverse=True):
+            with suppress(OSError):
+                parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
+                if int(parent) == os.getpid():
+                    return pid
     raise AssertionError("no zygote runs")
 
 
