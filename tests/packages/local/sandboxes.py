@@ -151,7 +151,10 @@ def become_subreaper() -> None:
 def reap_orphans() -> None:
     """Reap every child of ours that has ended and that nobody waits for any more."""
     for task in os.listdir("/proc/self/task"):
-        for pid in Path(f"/proc/self/task/{task}/children").read_text().split():
+        children = ""
+        with suppress(OSError):  # a thread that ended meanwhile
+            children = Path(f"/proc/self/task/{task}/children").read_text()
+        for pid in children.split():
             if not is_running(int(pid)):
                 with suppress(ChildProcessError):
                     os.waitpid(int(pid), os.WNOHANG)
