@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -81,14 +81,16 @@ class Launcher:
                 raise ZygoteGone from error
 
     def _spawn(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        warm_ours, warm_theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, warm_theirs:
-            # Executed from the real path: a virtual environment's link would bring its site-packages' location along.
-            python = os.path.realpath(sys.executable)
+        # Executed from the real path: a virtual environment's link would bring its site-packages' location along.
+        python = os.path.realpath(sys.executable)
+        folders = "\0".join(code_folders()).encode()
+        hello = json.dumps(_hello(self._settings)).encode()
+        with ExitStack() as ours, ExitStack() as theirs:
+            control, stdin = _pair(ours, theirs)
+            warm, warm_theirs = _pair(ours, theirs)
             self._process = subprocess.Popen(
                 [python, "-I", "-S", "-c", _BOOT],
-                stdin=theirs.fileno(),
+                stdin=stdin.fileno(),
                 stdout=subprocess.DEVNULL,
                 # Its failures are the server's to show; keepers turn to a log of their own.
                 stderr=None,
@@ -97,12 +99,10 @@ class Launcher:
                 # A Ctrl-C in the server's terminal is for the server alone.
                 start_new_session=True,
             )
-            ours.send("\0".join(code_folders()).encode())
-            hello = json.dumps(_hello(self._settings)).encode()
-            socket.send_fds(ours, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
-        ours.setblocking(False)
-        warm_ours.setblocking(False)
-        self._bare, self._warm, self._warm_asked = ours, warm_ours, False
+            control.send(folders)
+            socket.send_fds(control, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
+            self._bare, self._warm, self._warm_asked = control, warm, False
+            ours.pop_all()
 
     async def create(self, spec: SandboxSpec, *, prefer_warm: bool) -> None:
         """Make a sandbox; returns when it answers.
@@ -195,6 +195,15 @@ class Launcher:
             if control is not None:
                 control.close()
         self._bare = self._warm = self._process = None
+
+
+def _pair(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.socket]:
+    """A socket pair whose ends close with the stacks; ours does not block."""
+    end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.enter_context(end)
+    theirs.enter_context(other)
+    end.setblocking(False)
+    return end, other
 
 
 def _has_news(control: socket.socket) -> bool:
