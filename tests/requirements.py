@@ -40,6 +40,7 @@ FAULTS: Mapping[str, Requirement] = {
     "T17": Requirement("`exit N` in a session gives its code; the sandbox stays usable.", "sandbox-sdk PR#632"),
     "T18": Requirement("A working directory that is gone gives an error that says so.", "sandbox-sdk#288"),
     "T20": Requirement("One timeout fails one command and nothing else.", "OpenMinis#358"),
+    "T21": Requirement("A job outlives its connection; what it printed is kept for whoever comes back.", "E2B#1074"),
     "T29": Requirement("A stream ends with its command, whoever still holds the output.", "agentuity/sdk PR#1261"),
     "T31": Requirement("A heredoc typed into a session is one command.", "Daytona#4230"),
     "T32": Requirement("A command reaches one shell as it was written.", "OpenSandbox#127"),

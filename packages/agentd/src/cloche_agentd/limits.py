@@ -38,6 +38,10 @@ STDIN_ROOM_BYTES = 1024 * 1024
 STDIN_PIECE_BYTES = 256 * 1024
 PROCESSES = 1024
 EXITED_KEPT = 64
+REPLAY_HEAD_BYTES = 512 * 1024
+REPLAY_TAIL_BYTES = 512 * 1024
+REPLAY_TOTAL_BYTES = 16 * 1024 * 1024
+"""Of all processes together: beyond it those that ended first lose their output, then those with the most."""
 COMMAND_TIMEOUT_MAX_S = 86400.0
 
 ARGUMENT_BYTES = 128 * 1024 - 1

@@ -68,15 +68,21 @@ class ProcessService:
         self._stream(exchange, process, kill_on_gone=kill)
 
     async def connect(self, exchange: Exchange, user: User) -> None:
-        """Follow a command that runs already, or tell the end of one that has ended."""
+        """Follow a command that runs already, or tell the end of one that has ended.
+
+        With an offset, what was printed from that byte on comes first, as far as it is kept.
+        """
         del user
         try:
             request = await read_stream_request(exchange)
             process = self._selected(request, ended=True)
+            offset = fields.whole(request, "offset") if request.get("offset") is not None else None
+            if offset is not None and offset < 0:
+                raise invalid_argument("offset must not be negative", "offset")
         except AgentError as error:
             refuse_stream(exchange, error)
             return
-        self._stream(exchange, process, kill_on_gone=False)
+        self._stream(exchange, process, kill_on_gone=False, position=offset)
 
     async def stream_input(self, exchange: Exchange, user: User) -> None:
         """Write what the client streams to a command's input, for as long as it streams."""
@@ -100,7 +106,7 @@ class ProcessService:
 
     # -- streams ------------------------------------------------------------------------------------------------
 
-    def _stream(self, exchange: Exchange, process: Process, *, kill_on_gone: bool) -> None:
+    def _stream(self, exchange: Exchange, process: Process, *, kill_on_gone: bool, position: int | None = None) -> None:
         keepalive = Keepalive(exchange, _KEEPALIVE, keepalive_interval(exchange))
 
         def write(frame: Frame) -> None:
@@ -122,7 +128,7 @@ class ProcessService:
         exchange.on_gone = gone
         exchange.on_resume = process.resume
         exchange.begin(200, connect.STREAM_TYPE)
-        process.subscribe(subscriber)
+        process.subscribe(subscriber, position)
         if exchange.gone:
             gone()
 

@@ -14,6 +14,7 @@ from .config import KeeperHooks
 from .failures import AgentError
 from .link import LOST
 from .pumps import InputPipe, OutputPipe
+from .replay import History
 from .server import guard
 from .spawner import Child, Launch, Spawner, sandbox_lost
 from .terminal import Size, Terminal
@@ -72,12 +73,20 @@ class Subscriber:
 class Process:
     """A running command, or one that has ended and whose end is kept for late readers."""
 
-    def __init__(self, child: Child, config: Mapping[str, object], tag: str | None, stdin: InputPipe | None) -> None:
+    def __init__(
+        self,
+        child: Child,
+        config: Mapping[str, object],
+        tag: str | None,
+        stdin: InputPipe | None,
+        history: History,
+    ) -> None:
         self.child = child
         self.pid = child.pid
         self.config: Mapping[str, object] = config
         self.tag = tag
         self.stdin = stdin
+        self.history = history
         self.terminal: Terminal | None = None
         self.ending: Ending | None = None
         self.last_frame: Frame = b""
@@ -100,9 +109,18 @@ class Process:
         self.terminal = terminal
         self.outputs = [terminal.reader(lambda data: self._publish("pty", data))]
 
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Send events to a stream from now on; the start event first."""
-        subscriber.write(connect.message({"event": {"start": {"pid": self.pid}}}))
+    def subscribe(self, subscriber: Subscriber, position: int | None = None) -> None:
+        """Send events to a stream from now on, the start event first; or from a position of the output on."""
+        start: dict[str, object] = {"pid": self.pid}
+        first = self.history.total if position is None else min(position, self.history.total)
+        if first:
+            start["offset"] = first
+        subscriber.write(connect.message({"event": {"start": start}}))
+        for piece in self.history.since(first):
+            if piece.stream:
+                subscriber.write(connect.data_frame(piece.stream, piece.data))
+            else:
+                subscriber.write(connect.message({"event": {"skipped": {"bytes": piece.skipped}}}))
         if self.ending is not None:
             subscriber.end(self.last_frame)
             return
@@ -144,6 +162,7 @@ class Process:
             self.ended.set_result(None)
 
     def _publish(self, stream: str, data: bytes) -> None:
+        self.history.add(stream, data)
         if not self.subscribers:
             return
         frame = connect.data_frame(stream, data)
@@ -164,6 +183,7 @@ class Processes:
         self._loop = asyncio.get_running_loop()
         self._running: dict[int, Process] = {}
         self._ended: dict[int, Process] = {}
+        self._kept_bytes = 0
 
     async def start(
         self,
@@ -217,7 +237,7 @@ class Processes:
         finally:
             for fd in theirs:
                 os.close(fd)
-        process = Process(child, config, tag, InputPipe(ours[2]) if stdin else None)
+        process = Process(child, config, tag, InputPipe(ours[2]) if stdin else None, History(self._keep))
         process.follow(out, err)
         return process
 
@@ -230,7 +250,7 @@ class Processes:
         except BaseException:
             terminal.close()
             raise
-        process = Process(child, config, tag, InputPipe(terminal.writer_fd()))
+        process = Process(child, config, tag, InputPipe(terminal.writer_fd()), History(self._keep))
         process.follow_terminal(terminal)
         return process
 
@@ -301,6 +321,19 @@ class Processes:
             last_frame = connect.message({"event": {"denied": {"targets": denied}}}) + last_frame
         process.finish(ending, last_frame)
         if self._running.pop(process.pid, None) is not None:
+            if (former := self._ended.pop(process.pid, None)) is not None:
+                former.history.drop()
             self._ended[process.pid] = process
             while len(self._ended) > limits.EXITED_KEPT:
-                del self._ended[next(iter(self._ended))]
+                self._ended.pop(next(iter(self._ended))).history.drop()
+
+    def _keep(self, spent_bytes: int) -> None:
+        """Account for kept output, and forget some where there is too much of it."""
+        self._kept_bytes += spent_bytes
+        if spent_bytes <= 0 or self._kept_bytes <= limits.REPLAY_TOTAL_BYTES:
+            return
+        largest_first = sorted(self._running.values(), key=lambda process: -process.history.cost)
+        for process in [*self._ended.values(), *largest_first]:
+            process.history.drop()
+            if self._kept_bytes <= limits.REPLAY_TOTAL_BYTES:
+                return

@@ -239,11 +239,13 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
     },
     "ProcessConnectRequest": {
         "process": ("object", True, None, None, (), "ProcessSelector"),
+        "offset": ("integer", False, 0, 9007199254740991, (), ""),
     },
     "ProcessEvent": {
         "start": ("object", False, None, None, (), "StartEvent"),
         "data": ("object", False, None, None, (), "DataEvent"),
         "keepalive": ("object", False, None, None, (), "KeepaliveEvent"),
+        "skipped": ("object", False, None, None, (), "SkippedEvent"),
         "denied": ("object", False, None, None, (), "DeniedEvent"),
         "end": ("object", False, None, None, (), "EndEvent"),
     },
@@ -275,8 +277,12 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "process": ("object", True, None, None, (), "ProcessSelector"),
         "signal": ("string", True, None, None, ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM"), ""),
     },
+    "SkippedEvent": {
+        "bytes": ("integer", True, 1, 9007199254740991, (), ""),
+    },
     "StartEvent": {
         "pid": ("integer", True, 0, 9007199254740991, (), ""),
+        "offset": ("integer", False, 0, 9007199254740991, (), ""),
     },
     "StartRequest": {
         "process": ("object", True, None, None, (), "ProcessConfig"),

@@ -165,7 +165,7 @@ class AgentClient:
     async def process_connect(
         self, request: ProcessConnectRequest, *, headers: Mapping[str, str] = _NONE
     ) -> AsyncIterator[ProcessMessage]:
-        """Follow a process that runs; earlier output is not replayed. Close the iterator to close the request."""
+        """Follow a process that runs, or learn the end of one that has ended. With an offset, kept output comes first. Close the iterator to close the request."""
         message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         async for answer in self._transport.stream("/process.Process/Connect", message, headers=headers):
             yield ProcessMessage.model_validate(answer, extra="ignore")

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.process import ProcessSelector as ProcessSelector
     from cloche_contract._gen.models.agent.process import SendInputRequest as SendInputRequest
     from cloche_contract._gen.models.agent.process import SendSignalRequest as SendSignalRequest
+    from cloche_contract._gen.models.agent.process import SkippedEvent as SkippedEvent
     from cloche_contract._gen.models.agent.process import StartEvent as StartEvent
     from cloche_contract._gen.models.agent.process import StartRequest as StartRequest
     from cloche_contract._gen.models.agent.process import StreamInputMessage as StreamInputMessage
@@ -104,6 +105,7 @@ _WHERE = {
     "SendInputRequest": "cloche_contract._gen.models.agent.process",
     "SendSignalRequest": "cloche_contract._gen.models.agent.process",
     "Signal": "cloche_contract._gen.enums",
+    "SkippedEvent": "cloche_contract._gen.models.agent.process",
     "StartEvent": "cloche_contract._gen.models.agent.process",
     "StartRequest": "cloche_contract._gen.models.agent.process",
     "StatRequest": "cloche_contract._gen.models.agent.filesystem",
@@ -162,6 +164,7 @@ __all__ = [
     "SendInputRequest",
     "SendSignalRequest",
     "Signal",
+    "SkippedEvent",
     "StartEvent",
     "StartRequest",
     "StatRequest",

@@ -163,6 +163,13 @@ class StartEvent(BaseModel):
     """
     Number of the process in the sandbox.
     """
+    offset: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=9007199254740991),
+    ] = MISSING
+    """
+    Where the output that follows begins, counted over all streams; left out at the beginning.
+    """
 
 
 class DataEvent(BaseModel):
@@ -195,6 +202,23 @@ class KeepaliveEvent(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
     )
+
+
+class SkippedEvent(BaseModel):
+    """
+    Output in the middle that is no longer kept: a replay goes on behind it.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    bytes: Annotated[
+        StrictInt,
+        Field(ge=1, json_schema_extra={"x-unit": "bytes"}, le=9007199254740991),
+    ]
+    """
+    How much is missing, of all streams together.
+    """
 
 
 class DeniedEvent(BaseModel):
@@ -270,6 +294,7 @@ class ProcessEvent(BaseModel):
     start: StartEvent | MISSING = MISSING
     data: DataEvent | MISSING = MISSING
     keepalive: KeepaliveEvent | MISSING = MISSING
+    skipped: SkippedEvent | MISSING = MISSING
     denied: DeniedEvent | MISSING = MISSING
     end: EndEvent | MISSING = MISSING
 
@@ -294,6 +319,13 @@ class ProcessConnectRequest(BaseModel):
         extra="forbid",
     )
     process: ProcessSelector
+    offset: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=9007199254740991),
+    ] = MISSING
+    """
+    Replay output from this byte on, counted over all streams; left out, only what comes is sent.
+    """
 
 
 class ProcessListRequest(BaseModel):
