@@ -25,6 +25,7 @@ PUBLIC = [
     "CommandResult",
     "CommandTimeout",
     "Commands",
+    "Denial",
     "Doors",
     "Execution",
     "FileEntry",
