@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import os
+import signal
 import time
 from pathlib import Path
 
-from tests.packages.agentd.plain_agent import Client, Json, PlainAgent, Running, processes_with
+from tests.packages.agentd.plain_agent import Client, Json, PlainAgent, Running, alive, processes_with
 
 SHELL: Json = {"cmd": "/bin/bash", "args": ["-i", "-l"], "envs": {"PS1": "> "}}
 
@@ -79,13 +80,31 @@ def test_t29_stream_of_a_terminal_ends_with_its_command(client: Client) -> None:
     assert (ran.end["exitCode"], ran.pty) == (3, b"left\r\n")
     assert time.monotonic() - started < 10
     for pid in processes_with(duration):
-        os.kill(pid, 9)
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_o15_large_output_of_a_terminal_is_complete(client: Client) -> None:
     """O15, libmodal#245: what was printed just before the exit arrives, every byte of it."""
     ran = _terminal(client, _command("stty -opost; seq 1 200000")).wait()
     assert ran.pty == b"".join(b"%d\n" % number for number in range(1, 200001))
+
+
+def test_o15_output_that_waits_in_the_terminal_at_the_exit_is_not_lost(fresh_agent: PlainAgent, tmp_path: Path) -> None:
+    """O15: the end is known before everything was read; the rest comes before the end event."""
+    go, done = tmp_path / "go", tmp_path / "done"
+    command = f"echo ready; while [ ! -e {go} ]; do :; done; head -c 9000 /dev/zero | tr '\\0' x; : >{done}"
+    with fresh_agent.client() as client:
+        running = _terminal(client, _command(command))
+        running.until(b"ready")
+        os.kill(fresh_agent.process.pid, signal.SIGSTOP)
+        try:
+            go.touch()
+            deadline = time.monotonic() + 10
+            while (not done.exists() or alive(running.ran.pid)) and time.monotonic() < deadline:
+                os.sched_yield()
+        finally:
+            os.kill(fresh_agent.process.pid, signal.SIGCONT)
+        assert running.wait().pty.count(b"x") == 9000
 
 
 def test_resize_reaches_the_foreground_program(agent: PlainAgent, client: Client) -> None:
@@ -158,6 +177,11 @@ def test_terminal_that_ended_leaves_no_descriptor(fresh_agent: PlainAgent) -> No
     with fresh_agent.client() as client:
         for _ in range(5):
             _terminal(client, _command("true")).wait()
+        duration = f"30.{os.getpid()}{time.monotonic_ns() % 10**6:06d}"
+        _terminal(client, _command(f"trap '' HUP; sleep {duration} & :")).wait()
         refused = _terminal(client, {"cmd": "/no/such/program"})
         assert refused.ran.failure == "command_failed_to_start"
-    assert terminals() == 0
+    left = terminals()
+    for pid in processes_with(duration):
+        os.kill(pid, signal.SIGKILL)
+    assert left == 0

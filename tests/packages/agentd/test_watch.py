@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,13 +93,13 @@ def test_l27_overflow_is_told_and_what_comes_later_is_watched(fresh_agent: Plain
     with fresh_agent.client() as client:
         watcher = _watch(client, folder, recursive=True)
         limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-        os.kill(fresh_agent.process.pid, 19)
+        os.kill(fresh_agent.process.pid, signal.SIGSTOP)
         for number in range(limit // 3 + 500):
             file = folder / str(number)
             file.write_text("x")
             file.unlink()
         (folder / "new").mkdir()
-        os.kill(fresh_agent.process.pid, 18)
+        os.kill(fresh_agent.process.pid, signal.SIGCONT)
         assert _drain(client, watcher)["overflow"] is True
         _drain(client, watcher)
         (folder / "new/file").write_text("x")

@@ -5,7 +5,10 @@ from ._gen import wire
 PROTOCOL_VERSION = wire.PROTOCOL
 AGENT_VERSION = "0.1.0"
 ENVD_VERSION = "0.5.7"
-"""What E2B clients may assume: stdin flag, default user, close_stdin, octet-stream uploads."""
+"""What E2B clients may assume: recursive watches, stdin flag, default user, close_stdin, octet-stream uploads.
+
+0.6.2 and later would promise metadata of files, which are not kept here.
+"""
 
 HEAD_BYTES = 64 * 1024
 HEADER_COUNT = 128
