@@ -37,6 +37,7 @@ _LAZY_IMPORTS = ("ctypes", "fcntl", "resource", "shutil", "struct")
 # A one-shot run has its answer before this; warming would take its processor.
 _WARM_AFTER_MS = 60
 # Long enough that a burst of requests is over: forking competes with what it answers.
+_WARM_AT_LAST_S = 0.5
 _IDLE_MS = 15
 _SPARES_LOST = 2
 _MAX_MESSAGE = 65536
@@ -89,6 +90,7 @@ class Zygote:
         self._hello = hello
         self._warm_control = warm_control
         self._warm_wanted = False
+        self._warm_due = 0.0
         self._keepers: dict[int, _Child] = {}
         self._leaving: list[_Child] = []
         self._spare: _Spare | None = None
@@ -119,6 +121,9 @@ class Zygote:
             self._clean_up()
             if not ready:
                 self._use_idle_time()
+            elif self._warm_wanted and time.monotonic() > self._warm_due and self._warm_control is not None:
+                # Requests without a pause must not keep the warm stage away for ever.
+                self._start_warm(self._warm_control)
 
     def _patience_ms(self) -> int:
         if self._leaving or (self._spare is None and self._spares_lost < _SPARES_LOST):
@@ -147,6 +152,7 @@ class Zygote:
         if message["op"] == "create" and fds:
             self._create(message, socket.socket(fileno=fds[0]))
         elif message["op"] == "warm":
+            self._warm_due = self._warm_due or time.monotonic() + _WARM_AT_LAST_S
             self._warm_wanted = True
         elif message["op"] == "kill":
             for pid, child in self._keepers.items():
