@@ -84,7 +84,6 @@ FAULTS: Mapping[str, Requirement] = {
     "L27": Requirement(
         "New sub-folders are watched whole; an overflow of events is told.", "microsandbox#537, fswatch#330"
     ),
-    "L27": Requirement("A recursive watch sees files in new folders, and an overflow is told.", "fswatch#330"),
     "E1": Requirement("No variable of the server is visible inside.", "srt#58"),
     "E8": Requirement(
         "A host outside the allowlist is denied, and a start without the filter is refused.", "claude-code#78608"
