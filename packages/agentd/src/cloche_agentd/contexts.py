@@ -16,7 +16,7 @@ from .failures import AgentError
 from .link import LOST
 from .pumps import OutputPipe
 from .results import result_line
-from .server import guard
+from .server import run_in_background
 from .sink import ExecutionSink
 from .spawner import Child, Launch, Spawner
 
@@ -300,7 +300,7 @@ class Context:
         if not data:
             # User code closed or broke the channel. Without it the context is of no use.
             self._close_channel()
-            self._tasks.create_task(guard(self._end_broken()))
+            run_in_background(self._tasks, self._end_broken())
 
     def _on_frame(self, frame: control.Frame) -> None:
         # What was printed before a result belongs before it.

@@ -15,7 +15,7 @@ from .failures import AgentError
 from .link import LOST
 from .pumps import InputPipe, OutputPipe
 from .replay import History
-from .server import guard
+from .server import run_in_background
 from .spawner import Child, Launch, Spawner, sandbox_lost
 from .terminal import Size, Terminal
 
@@ -277,7 +277,7 @@ class Processes:
     def kill_soon(self, process: Process) -> None:
         """Kill a command's tree without waiting for it."""
         if process.ending is None:
-            self._tasks.create_task(guard(self._spawner.kill_tree(process.child)))
+            run_in_background(self._tasks, self._spawner.kill_tree(process.child))
 
     async def signal(self, process: Process, number: int) -> None:
         """Signal a command. SIGKILL takes its whole tree and returns when it is gone.
@@ -304,7 +304,7 @@ class Processes:
 
     def _time_out(self, process: Process) -> None:
         process.timed_out = True
-        self._tasks.create_task(guard(self._kill_late(process)))
+        run_in_background(self._tasks, self._kill_late(process))
 
     async def _kill_late(self, process: Process) -> None:
         await self._spawner.kill_tree(process.child)

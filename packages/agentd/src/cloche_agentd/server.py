@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, cast
 
 from . import limits
@@ -253,6 +253,7 @@ class Server:
         self._tasks = tasks
         self._connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
+        self._closed = False
 
     async def listen(self, listeners: Sequence[socket.socket]) -> None:
         """Serve on these bound sockets."""
@@ -263,6 +264,7 @@ class Server:
 
     def close(self) -> None:
         """Accept nothing more and close every connection once its output has left."""
+        self._closed = True
         for server in self._servers:
             server.close()
         for connection in list(self._connections):
@@ -281,13 +283,16 @@ class Server:
 
     def start(self, exchange: Exchange) -> None:
         """Answer a request: at once where the handler can, else in a task."""
+        if self._closed:
+            exchange.abort()
+            return
         try:
             coroutine = self._handler(exchange)
         except AgentError as error:
             self._fail(exchange, error)
             return
         if coroutine is not None:
-            self._tasks.create_task(self._answer(exchange, coroutine))
+            run_in_background(self._tasks, self._answer(exchange, coroutine))
 
     async def _answer(self, exchange: Exchange, coroutine: Coroutine[None, None, None]) -> None:
         """Run one handler. An entry point: no failure of a request may end the agent."""
@@ -310,8 +315,21 @@ class Server:
         exchange.reply(error.status, error.connect_body() if is_rpc(exchange.head.path) else error.plain_body())
 
 
-async def guard(work: Awaitable[None]) -> None:
-    """Await background work. Its failure is logged: in a task group it would otherwise end the whole agent."""
+def run_in_background(tasks: asyncio.TaskGroup, work: Coroutine[None, None, object]) -> None:
+    """Run work that nobody awaits. Its failure is logged: in a task group it would otherwise end the whole agent.
+
+    An agent that is ending drops it: what the work is about dies with the agent's init.
+    """
+    guarded = _guarded(work)
+    try:
+        tasks.create_task(guarded)
+    except RuntimeError:
+        # A task group that is closing takes no more; closed coroutines are not reported as forgotten.
+        guarded.close()
+        work.close()
+
+
+async def _guarded(work: Coroutine[None, None, object]) -> None:
     try:
         await work
     except Exception:
