@@ -179,17 +179,28 @@ def processes_with(mark: str) -> list[int]:
 def zygote_pid() -> int:
     """The zygote that a provider of this process started last, by its constant arguments.
 
-    An older one's second stage is our child too while it ends: we adopt orphans. Looked for again for a while: in the
-    middle of an exec a process has no arguments yet.
+    An older one's second stage is our child too while it ends: we adopt orphans. In the middle of an exec a process
+    has no arguments yet: it may be the one, so it is waited for.
     """
     give_up = time.monotonic() + 5
     while time.monotonic() < give_up:
-        for pid in sorted(processes_with("from cloche_local import zygote"), reverse=True):
+        for pid in sorted(_own_children(), reverse=True):
             with suppress(OSError):
-                parent = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]
-                if int(parent) == os.getpid():
+                arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
+                if b"from cloche_local import zygote" in arguments:
                     return pid
+                if not arguments and is_running(pid):
+                    break
+        time.sleep(0.001)
     raise AssertionError("no zygote runs")
+
+
+def _own_children() -> set[int]:
+    children: set[int] = set()
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(OSError):
+            children.update(map(int, Path(f"/proc/self/task/{thread}/children").read_text().split()))
+    return children
 
 
 def is_running(pid: int) -> bool:
