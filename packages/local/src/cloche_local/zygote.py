@@ -36,8 +36,9 @@ from cloche_local.spec import Protections, SandboxSpec, decode_spec
 _LAZY_IMPORTS = ("ctypes", "fcntl", "resource", "shutil", "struct")
 # A one-shot run has its answer before this; warming would take its processor.
 _WARM_AFTER_MS = 60
-# Long enough that a burst of requests is over: forking competes with what it answers.
+# Requests without a pause hold it off no longer than this.
 _WARM_AT_LAST_S = 0.5
+# Long enough that a burst of requests is over: forking competes with what it answers.
 _IDLE_MS = 15
 _SPARES_LOST = 2
 _MAX_MESSAGE = 65536
