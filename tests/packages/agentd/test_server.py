@@ -272,7 +272,8 @@ def test_tcp_answers_without_delay(tmp_path: Path) -> None:
         assert process.stdout.readline() == "ready\n"
         payload = json.dumps({"process": {"cmd": "/bin/echo", "args": ["x"]}}).encode()
         body = struct.pack(">BI", 0, len(payload)) + payload
-        head = f"POST /process.Process/Start HTTP/1.1\r\nX-Access-Token: {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"POST /process.Process/Start HTTP/1.1\r\nHost: localhost:{port}\r\nX-Access-Token: {TOKEN}\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         with socket.create_connection(("127.0.0.1", port), 10) as peer:
             spent: list[float] = []
             for _ in range(5):

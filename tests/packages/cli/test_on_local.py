@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
@@ -73,6 +74,28 @@ def test_a_created_sandbox_is_seen_and_used_and_killed_by_other_processes(abx_pr
     assert abx_process("exec", "--sandbox", f"local:{sandbox_id}", "cat note").stdout == "kept\n"
     assert abx_process("sandbox", "kill", sandbox_id).returncode == 0
     assert abx_process("sandbox", "get", sandbox_id).returncode == 4
+
+
+def test_a_listening_sandbox_answers_whoever_has_its_token(abx_process: Run) -> None:
+    """Decision D3: the address is told with the sandbox, the token only where it is asked for."""
+    made = json.loads(abx_process("--json", "sandbox", "create", "--listen").stdout)
+    try:
+        assert made["url"].startswith("http://127.0.0.1:")
+        told = json.loads(abx_process("--json", "sandbox", "endpoint", made["sandbox_id"]).stdout)
+        assert told["url"] == made["url"]
+        request = Request(made["url"] + "/cloche/info", headers={"X-Access-Token": told["access_token"]})
+        with build_opener(ProxyHandler({})).open(request, timeout=WITHIN_S) as answer:
+            assert json.load(answer)["envd_version"] == told["envd_version"]
+    finally:
+        abx_process("sandbox", "kill", made["sandbox_id"])
+
+
+def test_a_sandbox_without_a_port_has_no_endpoint(abx_process: Run) -> None:
+    sandbox_id = abx_process("sandbox", "create").stdout.strip()
+    refused = abx_process("--json", "sandbox", "endpoint", sandbox_id)
+    abx_process("sandbox", "kill", sandbox_id)
+    assert refused.returncode != 0
+    assert json.loads(refused.stderr)["details"] == {"capability": "listener"}
 
 
 def test_inspect_shows_mounts_users_and_what_enforces_each_limit(abx_process: Run) -> None:

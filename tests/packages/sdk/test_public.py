@@ -27,6 +27,7 @@ PUBLIC = [
     "Commands",
     "Denial",
     "Doors",
+    "Endpoint",
     "Execution",
     "FileEntry",
     "FileListing",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, cast
 
 from . import limits
+from .addressee import check_addressee, names_of
 from .exchange import ClientGone, Exchange
 from .failures import AgentError
 from .httpwire import BadRequest, body_of, parse_head, response_head
@@ -38,6 +39,7 @@ class Connection(asyncio.Protocol):
         self.write_paused = False
         self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._names: frozenset[str] | None = None
 
     # -- protocol callbacks -------------------------------------------------------------------------------------
 
@@ -48,6 +50,7 @@ class Connection(asyncio.Protocol):
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             # asyncio sets it only for sockets made with an explicit protocol number.
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._names = names_of(transport.get_extra_info("sockname"))
         if not self._server.register(self):
             self._transport.abort()
             return
@@ -170,6 +173,8 @@ class Connection(asyncio.Protocol):
         if end > limits.HEAD_BYTES:
             raise BadRequest(431, "the request head is too large")
         head = parse_head(bytes(buffer[:end]))
+        if self._names is not None:
+            check_addressee(head, self._names)
         body = body_of(head)
         del buffer[: end + 4]
         exchange = Exchange(self, head, body)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cloche_cli.invocation import Invocation, current
@@ -25,6 +25,7 @@ class CreateOptions:
     cpu: int | None = None
     memory_mb: int | None = None
     egress: Sequence[str] | None = None
+    listen: bool = False
     region: str | None = None
     provider: str | None = None
 
@@ -64,6 +65,12 @@ def inspect_sandbox(sandbox_id: str) -> int:
     return run_async(lambda: _inspect(sandbox_id, invocation))
 
 
+def show_endpoint(sandbox_id: str) -> int:
+    """Show address and token of one sandbox, for other clients."""
+    invocation = current()
+    return run_async(lambda: _show_endpoint(sandbox_id, invocation))
+
+
 def update_network(sandbox_id: str, allow: Sequence[str], remove: Sequence[str]) -> int:
     """Change what one sandbox may reach, and show the rules in force."""
     invocation = current()
@@ -86,6 +93,7 @@ async def _create(options: CreateOptions, invocation: Invocation) -> int:
         cpu=options.cpu,
         memory=options.memory_mb,
         egress=options.egress,
+        listen=options.listen,
         provider=options.provider,
         doors=doors,
     )
@@ -95,6 +103,8 @@ async def _create(options: CreateOptions, invocation: Invocation) -> int:
             invocation.emit({"sandbox_id": name, "status": sandbox.info.status, "url": sandbox.url})
         else:
             invocation.write(name + "\n")
+            if options.listen:
+                invocation.note(f"listening on {sandbox.url}; `abx sandbox endpoint {name}` tells the token")
     finally:
         await sandbox.close()
     return 0
@@ -120,6 +130,20 @@ async def _list(options: ListOptions, invocation: Invocation) -> int:
 
 async def _show(sandbox_id: str, invocation: Invocation) -> int:
     document = (await AsyncSandbox.get_info_by_id(sandbox_id)).model_dump(mode="json")
+    if invocation.json:
+        invocation.emit(document)
+    else:
+        invocation.write("".join(f"{name:<14} {_shown(value)}\n" for name, value in document.items()))
+    return 0
+
+
+async def _show_endpoint(sandbox_id: str, invocation: Invocation) -> int:
+    sandbox = await AsyncSandbox.connect(sandbox_id)
+    try:
+        found = await sandbox.endpoint()
+    finally:
+        await sandbox.close()
+    document = asdict(found)
     if invocation.json:
         invocation.emit(document)
     else:

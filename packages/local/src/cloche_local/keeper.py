@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NoReturn, Protocol
@@ -29,7 +29,7 @@ _DEADLINE_BYTES = 64
 class Agent(Spawner, Protocol):
     """The in-sandbox agent, as the zygote hands it in: it is the one module that may import it."""
 
-    def keep(self, keeper: "Keeper", link: socket.socket, listener: socket.socket) -> int:
+    def keep(self, keeper: "Keeper", link: socket.socket, listeners: Sequence[socket.socket]) -> int:
         """Serve clients until the sandbox ends."""
         ...
 
@@ -41,15 +41,19 @@ def run(
     spec: SandboxSpec,
     reply: socket.socket,
     egress: EgressLink | None = None,
+    listener: socket.socket | None = None,
 ) -> int:
     """Build the sandbox, answer on `reply`, and keep it until it ends. Runs in a fresh fork of the zygote.
 
     Args:
         nest: the namespaces, where they were made in advance.
         egress: the process on the host that a sandbox with a network allowlist reaches the network through.
+        listener: a port of the host that the agent answers on too.
     """
     try:
         keeper = Keeper(spec, agent, ground, nest or Nest(ground, spec.protections), reply, egress)
+        if listener is not None:
+            keeper.listeners.append(listener)
         keeper.build()
     except SetupFailed as failure:
         _answer(reply, {"failed": failure.step, "errno": failure.errno})
@@ -89,6 +93,7 @@ class Keeper:
         self._deadline_fd = -1
         self._memory_events = -1
         self._lock_fd = -1
+        self.listeners: list[socket.socket] = []
         self.on_renewed: Callable[[], None] = lambda: None
         self.deadline = time.clock_gettime(time.CLOCK_BOOTTIME) + spec.timeout_s
 
@@ -109,7 +114,7 @@ class Keeper:
         # Init gets neither the token nor the environment: interpreters are forks of it.
         self._nest.order(replace(spec, access_token="", envs={}, metadata={}).encode())
         folder_fd = self._write_state()
-        self._listener = _listen(spec.runtime_folder, spec.socket_name)
+        self.listeners.append(_listen(spec.runtime_folder, spec.socket_name))
         self._record(folder_fd)
         os.close(folder_fd)
         self._arm(spec.timeout_s)
@@ -197,6 +202,7 @@ class Keeper:
             "users": "single" if self._ground.id_range is None else "range",
             "binds": [bind.target for bind in spec.root.binds],
             "has_egress": spec.egress is not None,
+            "port": spec.port,
         }
         fd = os.open("record.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
         os.write(fd, json.dumps(record).encode())
@@ -226,7 +232,7 @@ class Keeper:
 
     def serve(self) -> int:
         """Run the agent until the sandbox is killed or its time is over."""
-        return self._agent.keep(self, self._nest.link, self._listener)
+        return self._agent.keep(self, self._nest.link, self.listeners)
 
     # -- hooks ------------------------------------------------------------------------------------------------------
 

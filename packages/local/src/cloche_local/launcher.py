@@ -104,10 +104,13 @@ class Launcher:
             self._bare, self._warm, self._warm_asked = control, warm, False
             ours.pop_all()
 
-    async def create(self, spec: SandboxSpec, *, prefer_warm: bool) -> None:
+    async def create(self, spec: SandboxSpec, *, prefer_warm: bool, listener: socket.socket | None = None) -> None:
         """Make a sandbox; returns when it answers.
 
         Safe to cancel: the keeper is then killed before this returns.
+
+        Args:
+            listener: a second one for its agent, beside the socket that the keeper makes.
 
         Raises:
             CreateRefused: the machine refused a step.
@@ -133,7 +136,7 @@ class Launcher:
                 request["protections"] = json.dumps(asdict(spec.protections))
             with theirs:
                 await _send(control, request, [theirs.fileno()])
-            await _send_all(ours, spec.encode())
+            await _send_all(ours, spec.encode(), [] if listener is None else [listener.fileno()])
             answer = await _receive(ours)
         except BaseException:
             # Also on cancellation: the request may have arrived, so it is taken back in order.
@@ -251,11 +254,13 @@ async def _send(control: socket.socket, message: Mapping[str, str], fds: list[in
             raise ZygoteGone from error
 
 
-async def _send_all(channel: socket.socket, body: bytes) -> None:
+async def _send_all(channel: socket.socket, body: bytes, fds: list[int]) -> None:
+    """Send one length-prefixed message, and descriptors with its first byte."""
     rest = memoryview(len(body).to_bytes(4, "big") + body)
     while rest:
         try:
-            rest = rest[channel.send(rest) :]
+            sent = socket.send_fds(channel, [rest], fds) if fds else channel.send(rest)
+            rest, fds = rest[sent:], []
         except BlockingIOError:
             await anyio.wait_writable(channel)
         except OSError as error:

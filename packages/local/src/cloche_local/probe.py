@@ -40,6 +40,7 @@ _CAPABILITIES: tuple[Capability, ...] = (
     "limits_pids",
     "limits_disk",
     "egress",
+    "listener",
 )
 
 

@@ -6,6 +6,7 @@ kills them, and they end by their own deadline when this process is gone.
 
 import logging
 import os
+import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -47,6 +48,7 @@ from cloche_local import agent_call, idempotency, inspection, network, probe, te
 from cloche_local.ending import end_keeper
 from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
 from cloche_local.limits import Group, find_hierarchy, left_groups
+from cloche_local.listener import url, wanted_listener
 from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
 from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec
 from cloche_local.state import Record, StateFolder, remove_left
@@ -215,9 +217,12 @@ class LocalProvider:
     async def _create(
         self, launcher: Launcher, request: CreateRequest, template: templates.Template, wanted: Limits, mark: str
     ) -> SandboxRecord:
-        spec = self._spec(request, template, wanted, mark)
         try:
-            await self._launch(launcher, spec)
+            with wanted_listener(request) as listener:
+                spec = self._spec(request, template, wanted, mark)
+                if listener is not None:
+                    spec = replace(spec, port=listener.getsockname()[1])
+                await self._launch(launcher, spec, listener)
         except CreateRefused as refused:
             if refused.step == "cgroup":
                 raise UnsupportedLimit(limit="memory" if wanted.memory_mb is not None else "cpu") from refused
@@ -231,15 +236,15 @@ class LocalProvider:
             raise ProviderFailed
         return self._describe(record, with_agent=True)
 
-    async def _launch(self, launcher: Launcher, spec: SandboxSpec) -> None:
+    async def _launch(self, launcher: Launcher, spec: SandboxSpec, listener: socket.socket | None) -> None:
         try:
             with anyio.fail_after(_CREATE_TIMEOUT_S):
                 warm = spec.template == templates.CODE_INTERPRETER
                 try:
-                    await launcher.create(spec, prefer_warm=warm)
+                    await launcher.create(spec, prefer_warm=warm, listener=listener)
                 except ZygoteGone:
                     # The waiting keeper, or the zygote, died before it answered: nothing was made, a fresh one tells.
-                    await launcher.create(spec, prefer_warm=warm)
+                    await launcher.create(spec, prefer_warm=warm, listener=listener)
         except BaseException:
             # Refused or cancelled: its keeper has ended or is about to, and nobody knows the id.
             remove_left(spec.folder, f"{spec.runtime_folder}/{spec.socket_name}")
@@ -376,7 +381,7 @@ class LocalProvider:
             cpu_count=record.cpus,
             memory_mb=record.memory_mb,
             disk_size_mb=record.disk_mb,
-            url=f"local:{record.sandbox_id}",
+            url=f"local:{record.sandbox_id}" if record.port is None else url(record.port),
             agent=self._endpoint(record) if with_agent else None,
             user_metadata=dict(record.metadata),
         )

@@ -95,6 +95,8 @@ class SandboxSpec:
     """Rules of the network allowlist, read and written back; None: the sandbox has no network and no proxy."""
     idempotency: str = ""
     """Hash of the creator's key and arguments; empty without a key."""
+    port: int | None = None
+    """The port of the listener that comes with the spec; None: there is none."""
     protections: Protections = Protections()
 
     def encode(self) -> bytes:

@@ -44,6 +44,8 @@ class Record:
     namespaces: tuple[str, ...]
     idempotency: str
     has_egress: bool
+    port: int | None = None
+    """The port of its listener; None where it has none."""
 
     @property
     def socket_path(self) -> str:
@@ -182,6 +184,7 @@ def _record(fields: Mapping[str, Any], deadline: Mapping[str, Any]) -> Record | 
             namespaces=tuple(fields["namespaces"]),
             idempotency=str(fields["idempotency"]),
             has_egress=fields.get("has_egress") is True,
+            port=fields.get("port"),
         )
     except (KeyError, TypeError, ValueError):
         return None

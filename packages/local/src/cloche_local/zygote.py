@@ -229,7 +229,8 @@ class Zygote:
                 egress = fds[1:]
             requests.close()
             if reply is not None:
-                status = keeper.run(agent, ground, nest, decode_spec(_read_all(reply)), reply, _link(egress))
+                raw, listener = _read_all(reply)
+                status = keeper.run(agent, ground, nest, decode_spec(raw), reply, _link(egress), listener)
         except SetupFailed:
             # As a spare: the next request tries again and is told.
             status = 1
@@ -330,7 +331,7 @@ class _Child:
 class _Agentd:
     """The agent, seen by the keeper."""
 
-    def keep(self, keeper: keeper.Keeper, link: socket.socket, listener: socket.socket) -> int:
+    def keep(self, keeper: keeper.Keeper, link: socket.socket, listeners: Sequence[socket.socket]) -> int:
         spec = keeper.spec
         accounts = [User("user", users.USER_ID, users.USER_ID, "/home/user")]
         if keeper.has_range():
@@ -353,7 +354,7 @@ class _Agentd:
             facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
             **_egress_hooks(keeper.egress),
         )
-        return asyncio.run(_keep_until_deadline(keeper, Agent(config, hooks).run(link, [listener])))
+        return asyncio.run(_keep_until_deadline(keeper, Agent(config, hooks).run(link, listeners)))
 
     def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
         run_init(link, InitProfile(import_paths=spec.root.import_paths))
@@ -404,14 +405,18 @@ def _leave_loop() -> None:
     asyncio.events._set_running_loop(None)
 
 
-def _read_all(reply: socket.socket) -> bytes:
-    """Read one length-prefixed message.
+def _read_all(reply: socket.socket) -> tuple[bytes, socket.socket | None]:
+    """Read one length-prefixed message, and the listener that came with it.
 
     Raises:
         EOFError: the server took its request back.
     """
-    wanted = int.from_bytes(_read_exactly(reply, 4), "big")
-    return _read_exactly(reply, wanted)
+    begin, fds, _flags, _address = socket.recv_fds(reply, 4, 1)
+    begin += _read_exactly(reply, 4 - len(begin)) if begin else b""
+    if not begin:
+        raise EOFError
+    wanted = int.from_bytes(begin, "big")
+    return _read_exactly(reply, wanted), socket.socket(fileno=fds[0]) if fds else None
 
 
 def _read_exactly(reply: socket.socket, count: int) -> bytes:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._gen.sync import CommandHandle, Commands, Files, Sandbox
     from .commands import AsyncCommandHandle, AsyncCommands, CommandInterrupted, CommandTimeout
     from .config import Settings, load_settings
+    from .endpoint import Endpoint
     from .files import AsyncFiles
     from .providers import Doors, ProviderPool
     from .results import (
@@ -50,6 +51,7 @@ __all__ = [
     "Commands",
     "Denial",
     "Doors",
+    "Endpoint",
     "Execution",
     "FileEntry",
     "FileListing",
@@ -68,6 +70,7 @@ _MODULES = {
     "_gen.sync": ("CommandHandle", "Commands", "Files", "Sandbox"),
     "commands": ("AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout"),
     "config": ("Settings", "load_settings"),
+    "endpoint": ("Endpoint",),
     "files": ("AsyncFiles",),
     "providers": ("Doors", "ProviderPool"),
     "results": (

@@ -27,6 +27,7 @@ from cloche_contract.provider import (
 
 from .code import OutputCallback, run_code
 from .commands import AsyncCommands
+from .endpoint import Endpoint, find_endpoint
 from .files import AsyncFiles
 from .link import SandboxLink
 from .providers import Doors, ProviderPool, Reference
@@ -70,6 +71,7 @@ class AsyncSandbox:
         cpu: int | None = None,
         memory: int | None = None,
         egress: Sequence[str] | None = None,
+        listen: bool = False,
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         provider: str | None = None,
@@ -87,6 +89,7 @@ class AsyncSandbox:
             region, cpu, memory: left out, the provider decides; memory is in MB.
             egress: what it may reach: hosts, `*.` hosts, addresses and networks, each with `:port` or for ports
                 80 and 443. Empty: nothing, until `update_network`. Left out: what ABX_LOCAL_EGRESS lists.
+            listen: answer on a TCP port of this machine's loopback address too, for clients of E2B; see `endpoint`.
             metadata: labels that the provider keeps.
             idempotency_key: the same key with the same arguments gives the same sandbox.
             provider, api_key, base_url: instead of what is configured.
@@ -108,6 +111,7 @@ class AsyncSandbox:
             cpu=cpu,
             memory=memory,
             egress=None if egress is None else listed("egress", egress),
+            listen=listen or None,
             metadata=metadata,
             idempotency_key=idempotency_key,
         )
@@ -344,6 +348,15 @@ class AsyncSandbox:
     def url(self) -> str:
         """Its address, without a token; `provider:id` where it has none."""
         return self._link.record.url or str(self._link.reference)
+
+    async def endpoint(self) -> Endpoint:
+        """Where a client of E2B's protocol reaches it: address, token and version.
+
+        Raises:
+            UnsupportedOperation: it has no address of its own; `create` with `listen` gives it one.
+            SandboxLost, SandboxExpired: it is gone.
+        """
+        return await find_endpoint(self._link)
 
     @property
     def link(self) -> SandboxLink:

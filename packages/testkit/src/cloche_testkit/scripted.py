@@ -90,6 +90,8 @@ class ScriptedProvider:
                 raise UnsupportedLimit(limit=resource)
         if request.egress is not MISSING:
             raise UnsupportedOperation(capability="egress")
+        if request.listen is True:
+            raise UnsupportedOperation(capability="listener")
         held = await plane.add(request)
         try:
             await plane.script.answer("create")

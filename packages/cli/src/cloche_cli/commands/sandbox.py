@@ -32,6 +32,7 @@ def _create(
     cpu: int | None,
     memory: int | None,
     allow_net: tuple[str, ...],
+    listen: bool,
     region: str | None,
     provider: str | None,
 ) -> int:
@@ -45,6 +46,7 @@ def _create(
             cpu=cpu,
             memory_mb=memory,
             egress=allow_net or None,
+            listen=listen,
             region=region,
             provider=provider,
         )
@@ -67,6 +69,12 @@ def _inspect(sandbox_id: str) -> int:
     from cloche_cli.sandboxes import inspect_sandbox
 
     return inspect_sandbox(sandbox_id)
+
+
+def _endpoint(sandbox_id: str) -> int:
+    from cloche_cli.sandboxes import show_endpoint
+
+    return show_endpoint(sandbox_id)
 
 
 def _network(sandbox_id: str, allow: tuple[str, ...], remove: tuple[str, ...]) -> int:
@@ -94,6 +102,7 @@ create = command(
         "id=$(abx sandbox create) && abx exec --sandbox $id -- ls /",
         "abx sandbox create --env API_TOKEN --memory 512",
         "abx sandbox create --allow-net docs.example.org --allow-net files.example.org",
+        "abx --json sandbox create --listen",
     ],
     params=[
         click.Option(["-t", "--template"], type=Text(128), help="Default: ABX_DEFAULT_TEMPLATE, else base."),
@@ -111,6 +120,11 @@ create = command(
             ["--memory"], type=WholeNumber(1, 1048576), help="Megabytes. Refused where the host cannot hold the limit."
         ),
         allow_net_option(),
+        click.Option(
+            ["--listen"],
+            is_flag=True,
+            help="Answer on a port of 127.0.0.1 too, for clients of E2B. Every request needs the token.",
+        ),
         _region(),
         _provider(),
     ],
@@ -148,6 +162,18 @@ inspect = command(
         "Paths of this host are shown: the output is for its operator, not for a model."
     ),
     examples=["abx sandbox inspect sb-7f3a", "abx --json sandbox inspect sb-7f3a"],
+    params=[_id()],
+)
+
+endpoint = command(
+    "endpoint",
+    _endpoint,
+    help=(
+        "Show where other clients, such as those of E2B, reach a sandbox that was made with --listen: its address, "
+        "the token that every request carries, and the version of E2B's agent that it is like. Whoever has the "
+        "token can do anything in the sandbox."
+    ),
+    examples=["abx sandbox endpoint sb-7f3a", "abx --json sandbox endpoint sb-7f3a"],
     params=[_id()],
 )
 
@@ -191,6 +217,7 @@ sandbox: click.Group = LazyGroup(
             ("list", "list_"),
             ("get", "get"),
             ("inspect", "inspect"),
+            ("endpoint", "endpoint"),
             ("network", "network"),
             ("kill", "kill"),
         ]

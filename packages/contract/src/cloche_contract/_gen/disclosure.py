@@ -37,6 +37,7 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "cpu": "model",
         "memory": "model",
         "egress": "operator",
+        "listen": "operator",
         "metadata": "internal",
         "idempotency_key": "internal",
         "owner": "internal",

@@ -63,6 +63,7 @@ Capability: TypeAlias = Literal[
     "limits_pids",
     "limits_disk",
     "egress",
+    "listener",
 ]
 CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "lifecycle",
@@ -82,6 +83,7 @@ CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "limits_pids",
     "limits_disk",
     "egress",
+    "listener",
 )
 
 ChangeType: TypeAlias = Literal[

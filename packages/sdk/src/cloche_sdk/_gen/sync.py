@@ -20,6 +20,7 @@ from anyio.from_thread import BlockingPortal
 from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
 from cloche_sdk.code import OutputCallback
 from cloche_sdk.commands import DEFAULT_TIMEOUT_S, AsyncCommandHandle, AsyncCommands
+from cloche_sdk.endpoint import Endpoint
 from cloche_sdk.files import LIST_LIMIT, READ_LIMIT_BYTES, AsyncFiles
 from cloche_sdk.providers import Doors
 from cloche_sdk.results import CommandResult, Execution, FileEntry, FileListing, ProcessInfo, WriteResult
@@ -327,6 +328,7 @@ class Sandbox:
         cpu: int | None = None,
         memory: int | None = None,
         egress: Sequence[str] | None = None,
+        listen: bool = False,
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
         provider: str | None = None,
@@ -344,6 +346,7 @@ class Sandbox:
             region, cpu, memory: left out, the provider decides; memory is in MB.
             egress: what it may reach: hosts, `*.` hosts, addresses and networks, each with `:port` or for ports
                 80 and 443. Empty: nothing, until `update_network`. Left out: what ABX_LOCAL_EGRESS lists.
+            listen: answer on a TCP port of this machine's loopback address too, for clients of E2B; see `endpoint`.
             metadata: labels that the provider keeps.
             idempotency_key: the same key with the same arguments gives the same sandbox.
             provider, api_key, base_url: instead of what is configured.
@@ -365,6 +368,7 @@ class Sandbox:
                 cpu=cpu,
                 memory=memory,
                 egress=egress,
+                listen=listen,
                 metadata=metadata,
                 idempotency_key=idempotency_key,
                 provider=provider,
@@ -613,6 +617,15 @@ class Sandbox:
     def url(self) -> str:
         """Its address, without a token; `provider:id` where it has none."""
         return self._wrapped.url
+
+    def endpoint(self) -> Endpoint:
+        """Where a client of E2B's protocol reaches it: address, token and version.
+
+        Raises:
+            UnsupportedOperation: it has no address of its own; `create` with `listen` gives it one.
+            SandboxLost, SandboxExpired: it is gone.
+        """
+        return _PORTAL.call(self._wrapped.endpoint)
 
     def run_code(
         self,

@@ -67,6 +67,24 @@ class HonestyConformance(ProviderSuite):
         finally:
             await provider.kill(KillRequest(sandbox_id=record.sandbox_id))
 
+    async def test_a_listener_is_there_or_refused(
+        self, provider: SandboxProvider, template: str, report: ProbeReport
+    ) -> None:
+        """Decision D3: a sandbox with a listener has an address, which carries no token."""
+        request = CreateRequest(template=template, timeout=120, listen=True)
+        if "listener" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.create(request)
+            assert await ids_of(provider) == []
+            return
+        made = await provider.create(request)
+        record = await provider.get(GetRequest(sandbox_id=made.sandbox_id))
+        assert record.url is not None
+        assert record.url == made.url
+        assert record.url.startswith(("http://", "https://"))
+        assert made.agent is not None
+        assert made.agent.access_token.get_secret_value() not in record.url
+
     @pytest.mark.parametrize("resource", ["cpu", "memory"])
     async def test_a_limit_holds_or_is_refused(
         self, provider: SandboxProvider, template: str, report: ProbeReport, resource: str

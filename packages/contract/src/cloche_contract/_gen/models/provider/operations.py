@@ -105,6 +105,10 @@ class CreateRequest(BaseModel):
     """
     Network allowlist; an empty one lists nothing. Left out, the provider's own setting decides.
     """
+    listen: Annotated[StrictBool | MISSING, Field(json_schema_extra={"x-disclosure": "operator"})] = MISSING
+    """
+    Whether the agent also answers on a TCP port of this machine's loopback address, for other clients of its protocol. Every request needs the token.
+    """
     metadata: Annotated[
         dict[Annotated[str, StringConstraints(max_length=256, strict=True)], MetadataAdditionalProperty] | MISSING,
         Field(json_schema_extra={"x-disclosure": "internal"}, max_length=100),
@@ -511,6 +515,7 @@ class ProbeReport(BaseModel):
                 "limits_pids",
                 "limits_disk",
                 "egress",
+                "listener",
             ]
         ],
         Field(json_schema_extra={"x-disclosure": "operator"}, max_length=64),
