@@ -65,10 +65,11 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
         userns_fd=fds.userns_fd,
     )
     root = mounts.build_root(spec.root, staging, on)
-    mounts.mount_proc(root, own=on.pid_namespace)
+    mounts.mount_proc(root, own=on.pid_namespace, sealed=on.sealed_proc)
     # Held open over the next step, which makes the folder read-only; the file in it is our namespace's own.
     user_settings = os.open(f"{root}/proc/sys/user", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    step("proc", mounts.seal_proc_sys, root)
+    if on.sealed_proc:
+        step("proc", mounts.seal_proc_sys, root)
     # The keeper still uses host paths: it says when it no longer does.
     if fds.gate.recv(8) != b"go":
         raise SetupFailed("keeper", 0)

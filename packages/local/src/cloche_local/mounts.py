@@ -173,7 +173,7 @@ def _mount_dev(root: str, shm: str) -> None:
     sys_.mount("none", dev, None, flags)
 
 
-def mount_proc(root: str, *, own: bool) -> None:
+def mount_proc(root: str, *, own: bool, sealed: bool) -> None:
     """Mount /proc of the new pid namespace; only before the old root goes, else an ordinary user gets EPERM.
 
     Raises:
@@ -184,7 +184,7 @@ def mount_proc(root: str, *, own: bool) -> None:
         step("proc", sys_.mount, "/proc", f"{root}/proc", None, sys_.MS_BIND | sys_.MS_REC)
         return
     step("proc", sys_.mount, "proc", f"{root}/proc", "proc", flags)
-    for name in _MASKED:
+    for name in _MASKED if sealed else ():
         with suppress(FileNotFoundError):
             sys_.mount("/dev/null", f"{root}/proc/{name}", None, sys_.MS_BIND)
 

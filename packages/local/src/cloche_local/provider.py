@@ -100,7 +100,7 @@ class LocalProvider:
         """
         self._default_limits = limits or Limits(pids=DEFAULT_PIDS, disk_mb=DEFAULT_DISK_MB)
         self._options = options
-        self._protections = protections or Protections()
+        self.protections = protections or Protections()
         self._host = host or probe.Host()
         self._paths: Paths = find_paths(options.settings, options.environ, host_root=self._host.is_root())
         self._state = StateFolder(self._paths.state)
@@ -136,12 +136,12 @@ class LocalProvider:
                         staging_folder=self._state.staging,
                         range_slots=self._paths.range_slots,
                         process_limit=self._default_limits.pids + OWN_PROCESSES
-                        if self._protections.process_limit
+                        if self.protections.process_limit
                         else _NO_LIMIT,
                         cgroup_root=self._paths.cgroup_root,
                         import_paths=() if folder is None else (folder,),
                         warm=warm is not None and not warm.missing,
-                        empty_environment=self._protections.empty_environment,
+                        empty_environment=self.protections.empty_environment,
                     )
                 )
             launcher = self._launcher
@@ -268,7 +268,7 @@ class LocalProvider:
             cgroup_root=self._paths.cgroup_root,
             egress=network.wanted_rules(request, self._options.settings),
             idempotency=mark,
-            protections=self._protections,
+            protections=self.protections,
         )
 
     def _root(self, template: templates.Template) -> RootPlan:

@@ -19,6 +19,7 @@ class Protections:
     ipc_namespace: bool = True
     root_switch: bool = True
     read_only_system: bool = True
+    sealed_proc: bool = True
     drop_capabilities: bool = True
     no_new_privileges: bool = True
     seccomp: bool = True

@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from cloche_local import syscalls
+
 _ADD_KEY = {"x86_64": 248, "aarch64": 217}
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
+_QUEUE = {"x86_64": (240, 241), "aarch64": (180, 181)}
+_CAP_SYS_RESOURCE = 24
 _SESSION_KEYRING = -3
 _IPC_RMID = 0
 
@@ -42,6 +46,10 @@ def host_facts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[dict[
             "shm_key": str(stack.enter_context(_shared_memory())),
             "key_name": _session_key(),
             "library_folder": str(libraries),
+            "socket_file": stack.enter_context(_socket_file(folder)),
+            "queue_name": stack.enter_context(_message_queue()),
+            "may_raise_limits": "yes" if syscalls.permitted_capabilities() >> _CAP_SYS_RESOURCE & 1 else "no",
+            "state_folder": str(folder / "sandboxes" / "state"),
         }
 
 
@@ -62,6 +70,33 @@ def _servers() -> Generator[tuple[int, str]]:
         abstract.bind("\0" + name)
         abstract.listen()
         yield server.getsockname()[1], name
+
+
+@contextmanager
+def _socket_file(folder: Path) -> Generator[str]:
+    path = str(folder / "socket")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        os.chmod(path, 0o777)
+        server.listen()
+        yield path
+
+
+@contextmanager
+def _message_queue() -> Generator[str]:
+    name = f"cloche-queue-{os.getpid()}"
+    opening, removing = _QUEUE[os.uname().machine]
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    mask = os.umask(0)
+    fd = libc.syscall(ctypes.c_long(opening), name.encode(), os.O_RDWR | os.O_CREAT, 0o666, None)
+    os.umask(mask)
+    assert fd >= 0
+    try:
+        yield name
+    finally:
+        os.close(fd)
+        libc.syscall(ctypes.c_long(removing), name.encode())
 
 
 @contextmanager
