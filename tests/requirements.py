@@ -54,6 +54,7 @@ FAULTS: Mapping[str, Requirement] = {
     "O9": Requirement("Truncated output always says so.", "Ix#425"),
     "O15": Requirement("Large output of a terminal arrives whole.", "libmodal#245"),
     "O17": Requirement("Text outside ASCII prints on any host locale.", "pytoutv#73"),
+    "O19": Requirement("A task that has ended stays readable.", "DesktopCommander#166"),
     "F1": Requirement("Every byte value survives a write and a read.", "slicc#2878"),
     "F4": Requirement("Malformed Base64 is refused before the file is touched.", "openai-agents-js#1787"),
     "F8": Requirement("The encoding argument decides how a file is read and written.", "sandbox-sdk PR#167"),

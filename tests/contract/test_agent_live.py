@@ -20,7 +20,10 @@ from cloche_contract.agent import (
     ProcessListRequest,
     RemoveRequest,
     StartRequest,
+    StartTaskRequest,
     StatRequest,
+    TaskListRequest,
+    TaskRequest,
 )
 from cloche_contract.client import AgentClient
 from cloche_contract.errors import ERRORS
@@ -36,6 +39,10 @@ STRICT = {
     agent.PROCESS_LIST: agent.ProcessListResponse,
     agent.PROCESS_START: agent.ProcessMessage,
     agent.INTERPRETER_EXECUTE: agent.ExecuteLine,
+    agent.TASKS_START: agent.TaskSummary,
+    agent.TASKS_GET: agent.TaskReport,
+    agent.TASKS_CANCEL: agent.TaskReport,
+    agent.TASKS_LIST: agent.TaskListResponse,
     agent.INTERPRETER_CREATE_CONTEXT: agent.Context,
 }
 
@@ -116,6 +123,17 @@ async def test_processes_answer_with_declared_events_only(client: AgentClient) -
     assert (await client.process_list(ProcessListRequest())).model_fields_set <= {"processes"}
 
 
+async def test_tasks_answer_with_declared_reports_only(client: AgentClient) -> None:
+    wanted = StartTaskRequest(task_id="0" * 32, command="echo out; read line < gate", timeout=60)
+    async for _ in client.process_start(_shell("mkfifo gate")):
+        pass
+    assert (await client.tasks_start(wanted)).state == "running"
+    report = await client.tasks_get(TaskRequest(task_id="0" * 32, limit=100, wait_ms=10_000))
+    assert base64.b64decode(report.stdout.data) == b"out\n"
+    assert (await client.tasks_cancel(TaskRequest(task_id="0" * 32))).task.stop_reason == "cancelled"
+    assert [task.state for task in (await client.tasks_list(TaskListRequest())).tasks] == ["cancelled"]
+
+
 async def test_files_answer_with_declared_entries_only(client: AgentClient) -> None:
     home = await _home(client)
     made = await client.filesystem_make_dir(MakeDirRequest(path=f"{home}/one"))
@@ -176,6 +194,8 @@ async def test_rich_results_have_declared_forms_only(client: AgentClient) -> Non
         (agent.FILESYSTEM_LIST_DIR, {"path": 7}, "invalid_argument"),
         (agent.PROCESS_SEND_SIGNAL, {"process": {"pid": 1}, "signal": "SIGNAL_SIGKILL"}, "process_not_found"),
         (agent.INTERPRETER_CREATE_CONTEXT, {"language": "cobol"}, "unsupported_language"),
+        (agent.TASKS_GET, {"task_id": "f" * 32}, "task_not_found"),
+        (agent.TASKS_START, {"task_id": "f" * 32, "command": "", "timeout": 1}, "invalid_argument"),
     ],
 )
 async def test_refusals_carry_a_code_of_the_catalogue(

@@ -27,6 +27,7 @@ from .process_rpc import ProcessService
 from .processes import Processes
 from .server import Server, is_rpc
 from .spawner import Spawner
+from .tasks import TaskService
 from .transfers import FileTransfers
 
 UnaryMethod = Callable[[Mapping[str, object], User], Awaitable[Mapping[str, object]]]
@@ -104,10 +105,12 @@ class Agent:
         self._filesystem = FilesystemService(self._config, self._hooks)
         self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks)
         self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded)
+        self._tasks = TaskService(self._config, self._hooks, self._spawner, tasks)
         self._metrics = Metrics(self._config)
         self._unary: dict[str, UnaryMethod] = {
             **{f"/process.Process/{name}": method for name, method in self._process_service.unary.items()},
             **{f"/filesystem.Filesystem/{name}": method for name, method in self._filesystem.unary.items()},
+            **{f"/cloche.Tasks/{name}": method for name, method in self._tasks.unary.items()},
         }
         self._streams = {
             "/filesystem.Filesystem/WatchDir": self._filesystem.watchers.watch_dir,

@@ -47,6 +47,19 @@ REPLAY_TOTAL_BYTES = 16 * 1024 * 1024
 """Of all processes together: beyond it those that ended first lose their output, then those with the most."""
 COMMAND_TIMEOUT_MAX_S = 86400.0
 
+TASKS_RUNNING = 32
+TASKS_KEPT = 256
+"""Ended tasks; beyond it those that ended first are forgotten."""
+TASK_HEAD_BYTES = 768 * 1024
+TASK_TAIL_BYTES = 256 * 1024
+TASK_LOG_TOTAL_BYTES = 64 * 1024 * 1024
+"""Of all tasks together: beyond it those that ended first lose their output. All that run fit into it."""
+TASK_PAGE_BYTES = 2 * 1024 * 1024
+TASK_WAIT_MAX_S = 60.0
+TASK_TERM_GRACE_S = 1.0
+"""Between SIGTERM to a task and SIGKILL to everything that it started."""
+SECRET_BYTES = 4
+
 ARGUMENT_BYTES = 128 * 1024 - 1
 """The kernel's bound on one argument or one environment entry (MAX_ARG_STRLEN)."""
 PATH_BYTES = 4096

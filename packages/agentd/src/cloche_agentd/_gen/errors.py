@@ -28,12 +28,17 @@ ERRORS: Final[dict[str, Spec]] = {
     "file_permission_denied": Spec("permission_denied", 403, "The user of the sandbox may not access that path.", ()),
     "file_special": Spec("invalid_argument", 400, "The path is a device, pipe or socket, not a file.", ()),
     "file_too_large": Spec("resource_exhausted", 413, "The content is larger than the limit.", ("size", "limit")),
+    "idempotency_conflict": Spec(
+        "failed_precondition", 409, "The idempotency key was used before with other arguments.", ()
+    ),
     "internal_error": Spec("internal", 500, "Something failed inside the server.", ()),
     "interpreter_failed": Spec("internal", 500, "The interpreter of the sandbox did not start.", ()),
     "invalid_argument": Spec("invalid_argument", 400, "An argument is not valid.", ("field", "rule", "limit")),
     "path_invalid": Spec("invalid_argument", 400, "The path cannot be used.", ()),
     "process_not_found": Spec("not_found", 404, "There is no such process in the sandbox.", ()),
     "provider_unavailable": Spec("unavailable", 502, "The provider could not be reached.", ("http_status",)),
+    "task_limit": Spec("resource_exhausted", 429, "The sandbox runs as many tasks as it may.", ()),
+    "task_not_found": Spec("not_found", 404, "There is no such task in that sandbox.", ()),
     "unsupported_language": Spec("unimplemented", 400, "This template cannot run that language.", ("available",)),
     "unsupported_operation": Spec(
         "unimplemented", 501, "This provider does not support that operation.", ("capability",)

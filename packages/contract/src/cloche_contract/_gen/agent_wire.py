@@ -22,6 +22,10 @@ PROCESS_SEND_INPUT: Final = "/process.Process/SendInput"
 PROCESS_SEND_SIGNAL: Final = "/process.Process/SendSignal"
 PROCESS_CLOSE_STDIN: Final = "/process.Process/CloseStdin"
 PROCESS_UPDATE: Final = "/process.Process/Update"
+TASKS_START: Final = "/cloche.Tasks/Start"
+TASKS_GET: Final = "/cloche.Tasks/Get"
+TASKS_CANCEL: Final = "/cloche.Tasks/Cancel"
+TASKS_LIST: Final = "/cloche.Tasks/List"
 ROUTE_HEALTH: Final = "/health"
 ROUTE_INFO: Final = "/cloche/info"
 ROUTE_KILL: Final = "/cloche/kill"
@@ -77,4 +81,8 @@ __all__ = [
     "ROUTE_READ_FILE",
     "ROUTE_STREAM_INPUT",
     "ROUTE_WRITE_FILE",
+    "TASKS_CANCEL",
+    "TASKS_GET",
+    "TASKS_LIST",
+    "TASKS_START",
 ]

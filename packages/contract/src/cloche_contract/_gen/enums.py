@@ -191,6 +191,16 @@ STOP_REASON_VALUES: Final[tuple[StopReason, ...]] = (
     "sandbox_lost",
 )
 
+TaskState: TypeAlias = Literal["running", "succeeded", "failed", "cancelled", "timed_out", "unknown"]
+TASK_STATE_VALUES: Final[tuple[TaskState, ...]] = (
+    "running",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "timed_out",
+    "unknown",
+)
+
 TextEncoding: TypeAlias = Literal["utf-8", "utf-16", "latin-1", "ascii", "base64"]
 TEXT_ENCODING_VALUES: Final[tuple[TextEncoding, ...]] = ("utf-8", "utf-16", "latin-1", "ascii", "base64")
 

@@ -685,6 +685,38 @@ class SandboxNotFound(NotFound):
         super().__init__({"http_status": http_status})
 
 
+class TaskLimit(QuotaError):
+    """The sandbox runs as many tasks as it may."""
+
+    code: ClassVar[str] = "task_limit"
+    error_code: ClassVar[str] = "E3012"
+    message: ClassVar[str] = "The sandbox runs as many tasks as it may."
+    suggestion: ClassVar[str] = "Wait for one to end, or cancel one, then try again."
+    http_status: ClassVar[int] = 429
+    connect_code: ClassVar[str] = "resource_exhausted"
+    retry: ClassVar[Retry] = "backoff"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class TaskNotFound(NotFound):
+    """There is no such task in that sandbox."""
+
+    code: ClassVar[str] = "task_not_found"
+    error_code: ClassVar[str] = "E3011"
+    message: ClassVar[str] = "There is no such task in that sandbox."
+    suggestion: ClassVar[str] = "Pass the sandbox_id and task_id that the start of the task returned."
+    http_status: ClassVar[int] = 404
+    connect_code: ClassVar[str] = "not_found"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class TemplateNotFound(NotFound):
     """The template does not exist or is not visible to this account."""
 
@@ -818,6 +850,8 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "sandbox_expired": SandboxExpired,
     "sandbox_lost": SandboxLost,
     "sandbox_not_found": SandboxNotFound,
+    "task_limit": TaskLimit,
+    "task_not_found": TaskNotFound,
     "template_not_found": TemplateNotFound,
     "unknown_tool": UnknownTool,
     "unsupported_language": UnsupportedLanguage,
@@ -945,6 +979,8 @@ __all__ = [
     "SandboxExpired",
     "SandboxLost",
     "SandboxNotFound",
+    "TaskLimit",
+    "TaskNotFound",
     "TemplateNotFound",
     "TimeoutFailure",
     "Unavailable",

@@ -31,6 +31,14 @@ from cloche_contract._gen.models.agent.process import (
     StartRequest,
     UpdateRequest,
 )
+from cloche_contract._gen.models.agent.tasks import (
+    StartTaskRequest,
+    TaskListRequest,
+    TaskListResponse,
+    TaskReport,
+    TaskRequest,
+    TaskSummary,
+)
 from cloche_contract.kernel.transport import AgentTransport
 
 _NONE: Mapping[str, str] = {}
@@ -137,6 +145,30 @@ class AgentClient:
         message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/Update", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")
+
+    async def tasks_start(self, request: StartTaskRequest, *, headers: Mapping[str, str] = _NONE) -> TaskSummary:
+        """Start a task and return at once. The same id and command again answer with the task that there is."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Tasks/Start", message, headers=headers)
+        return TaskSummary.model_validate(answer, extra="ignore")
+
+    async def tasks_get(self, request: TaskRequest, *, headers: Mapping[str, str] = _NONE) -> TaskReport:
+        """State of a task, and a part of each of its streams."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Tasks/Get", message, headers=headers)
+        return TaskReport.model_validate(answer, extra="ignore")
+
+    async def tasks_cancel(self, request: TaskRequest, *, headers: Mapping[str, str] = _NONE) -> TaskReport:
+        """End a task and everything that it started, and return when it is gone; one that has ended is left as it is."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Tasks/Cancel", message, headers=headers)
+        return TaskReport.model_validate(answer, extra="ignore")
+
+    async def tasks_list(self, request: TaskListRequest, *, headers: Mapping[str, str] = _NONE) -> TaskListResponse:
+        """Every task that is still known, oldest first."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Tasks/List", message, headers=headers)
+        return TaskListResponse.model_validate(answer, extra="ignore")
 
     async def filesystem_watch_dir(
         self, request: WatchRequest, *, headers: Mapping[str, str] = _NONE

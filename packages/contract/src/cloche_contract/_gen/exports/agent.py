@@ -63,6 +63,13 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.process import TerminalSize as TerminalSize
     from cloche_contract._gen.models.agent.process import UpdateRequest as UpdateRequest
     from cloche_contract._gen.models.agent.service import AgentInfo as AgentInfo
+    from cloche_contract._gen.models.agent.tasks import StartTaskRequest as StartTaskRequest
+    from cloche_contract._gen.models.agent.tasks import TaskListRequest as TaskListRequest
+    from cloche_contract._gen.models.agent.tasks import TaskListResponse as TaskListResponse
+    from cloche_contract._gen.models.agent.tasks import TaskPage as TaskPage
+    from cloche_contract._gen.models.agent.tasks import TaskReport as TaskReport
+    from cloche_contract._gen.models.agent.tasks import TaskRequest as TaskRequest
+    from cloche_contract._gen.models.agent.tasks import TaskSummary as TaskSummary
 
 _WHERE = {
     "AgentInfo": "cloche_contract._gen.models.agent.service",
@@ -108,8 +115,15 @@ _WHERE = {
     "SkippedEvent": "cloche_contract._gen.models.agent.process",
     "StartEvent": "cloche_contract._gen.models.agent.process",
     "StartRequest": "cloche_contract._gen.models.agent.process",
+    "StartTaskRequest": "cloche_contract._gen.models.agent.tasks",
     "StatRequest": "cloche_contract._gen.models.agent.filesystem",
     "StreamInputMessage": "cloche_contract._gen.models.agent.process",
+    "TaskListRequest": "cloche_contract._gen.models.agent.tasks",
+    "TaskListResponse": "cloche_contract._gen.models.agent.tasks",
+    "TaskPage": "cloche_contract._gen.models.agent.tasks",
+    "TaskReport": "cloche_contract._gen.models.agent.tasks",
+    "TaskRequest": "cloche_contract._gen.models.agent.tasks",
+    "TaskSummary": "cloche_contract._gen.models.agent.tasks",
     "Terminal": "cloche_contract._gen.models.agent.process",
     "TerminalSize": "cloche_contract._gen.models.agent.process",
     "UpdateRequest": "cloche_contract._gen.models.agent.process",
@@ -167,8 +181,15 @@ __all__ = [
     "SkippedEvent",
     "StartEvent",
     "StartRequest",
+    "StartTaskRequest",
     "StatRequest",
     "StreamInputMessage",
+    "TaskListRequest",
+    "TaskListResponse",
+    "TaskPage",
+    "TaskReport",
+    "TaskRequest",
+    "TaskSummary",
     "Terminal",
     "TerminalSize",
     "UpdateRequest",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import LIMIT_RESOURCE_VALUES as LIMIT_RESOURCE_VALUES
     from cloche_contract._gen.enums import RESULT_TYPE_VALUES as RESULT_TYPE_VALUES
     from cloche_contract._gen.enums import STOP_REASON_VALUES as STOP_REASON_VALUES
+    from cloche_contract._gen.enums import TASK_STATE_VALUES as TASK_STATE_VALUES
     from cloche_contract._gen.enums import TEXT_ENCODING_VALUES as TEXT_ENCODING_VALUES
     from cloche_contract._gen.enums import WRITE_ENCODING_VALUES as WRITE_ENCODING_VALUES
     from cloche_contract._gen.enums import Capability as Capability
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import LimitResource as LimitResource
     from cloche_contract._gen.enums import ResultType as ResultType
     from cloche_contract._gen.enums import StopReason as StopReason
+    from cloche_contract._gen.enums import TaskState as TaskState
     from cloche_contract._gen.enums import TextEncoding as TextEncoding
     from cloche_contract._gen.enums import WriteEncoding as WriteEncoding
     from cloche_contract._gen.models.common.execution import CodeError as CodeError
@@ -47,7 +49,9 @@ _WHERE = {
     "ResultType": "cloche_contract._gen.enums",
     "STOP_REASON_VALUES": "cloche_contract._gen.enums",
     "StopReason": "cloche_contract._gen.enums",
+    "TASK_STATE_VALUES": "cloche_contract._gen.enums",
     "TEXT_ENCODING_VALUES": "cloche_contract._gen.enums",
+    "TaskState": "cloche_contract._gen.enums",
     "TextEncoding": "cloche_contract._gen.enums",
     "WRITE_ENCODING_VALUES": "cloche_contract._gen.enums",
     "WriteEncoding": "cloche_contract._gen.enums",
@@ -71,7 +75,9 @@ __all__ = [
     "ResultType",
     "STOP_REASON_VALUES",
     "StopReason",
+    "TASK_STATE_VALUES",
     "TEXT_ENCODING_VALUES",
+    "TaskState",
     "TextEncoding",
     "WRITE_ENCODING_VALUES",
     "WriteEncoding",

@@ -1,0 +1,158 @@
+"""One background task: its process, its streams, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from . import limits
+from .config import KeeperHooks
+from .link import LOST
+from .processes import Ending, ending_of
+from .pumps import OutputPipe
+from .spawner import Child, Launch, Spawner
+from .task_log import TaskLog
+
+_SENT = {"cancelled": "cancelled", "timed_out": "timeout"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a task was asked to be. The same again is the same task."""
+
+    launch: Launch
+    timeout_s: int
+
+
+class Task:
+    """A command that belongs to the sandbox. `run` is one coroutine from its start to the end of its last process."""
+
+    def __init__(
+        self,
+        task_id: str,
+        wanted: Wanted,
+        hooks: KeeperHooks,
+        spawner: Spawner,
+        secrets: Sequence[bytes],
+        on_growth: Callable[[int], None],
+    ) -> None:
+        self.task_id = task_id
+        self.wanted = wanted
+        self.state = "running"
+        self.ending: Ending | None = None
+        self.started_at = 0.0
+        self.finished_at: float | None = None
+        self.denied: Sequence[Mapping[str, str]] = ()
+        self.stdout = TaskLog(secrets, on_growth)
+        self.stderr = TaskLog(secrets, on_growth)
+        self._hooks = hooks
+        self._spawner = spawner
+        self._stop = asyncio.Event()
+        self._stopped_by = ""
+        self._ended = asyncio.Event()
+        self._changed: list[asyncio.Future[None]] = []
+        self._outputs: list[OutputPipe] = []
+        self._denial_mark = hooks.denial_mark()
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.ending is None
+
+    def denials(self) -> Sequence[Mapping[str, str]]:
+        """What the network allowlist denied while it ran."""
+        return self._hooks.denials_since(self._denial_mark) if self.running else self.denied
+
+    async def start(self, now: float) -> Child:
+        """Start its process.
+
+        Raises:
+            AgentError: it could not be started.
+        """
+        user = self.wanted.launch.user
+        out, out_child = self._spawner.pipe(user, keeper_reads=True)
+        err, err_child = self._spawner.pipe(user, keeper_reads=True)
+        try:
+            child = await self._spawner.spawn(self.wanted.launch, (out_child, err_child))
+        except BaseException:
+            os.close(out)
+            os.close(err)
+            raise
+        finally:
+            os.close(out_child)
+            os.close(err_child)
+        self.started_at = now
+        self._outputs = [OutputPipe(out, self._taking(self.stdout)), OutputPipe(err, self._taking(self.stderr))]
+        return child
+
+    async def run(self, child: Child, clock: Callable[[], float]) -> None:
+        """Wait for its end, or end it, then end everything that it started."""
+        kills_before = self._hooks.memory_kills()
+        stopping = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((child.exit, stopping), timeout=self.wanted.timeout_s, return_when="FIRST_COMPLETED")
+            if not child.exit.done():
+                self._stopped_by = "cancelled" if self._stop.is_set() else "timed_out"
+                await self._terminate(child)
+        finally:
+            stopping.cancel()
+        # Also after an end of its own: what a task leaves behind does not outlive it.
+        await self._spawner.kill_tree(child)
+        # Not awaited itself: an agent that ends would cancel what the link still wants to set.
+        await asyncio.wait((child.exit,))
+        for output in self._outputs:
+            output.drain()
+            output.close()
+        self._finish(child.exit.result(), self._hooks.memory_kills() > kills_before, clock())
+
+    async def cancel(self) -> None:
+        """End it, and return when it is over; nothing happens to one that has ended."""
+        if self.running:
+            self._stop.set()
+            await self._ended.wait()
+
+    async def changed(self, stdout_offset: int, stderr_offset: int, wait_s: float) -> None:
+        """Wait until it has ended or has output beyond these offsets, at most so long."""
+        try:
+            async with asyncio.timeout(wait_s):
+                while self.running and self.stdout.size <= stdout_offset and self.stderr.size <= stderr_offset:
+                    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                    self._changed.append(waiter)
+                    await waiter
+        except TimeoutError:
+            return
+
+    async def _terminate(self, child: Child) -> None:
+        await self._spawner.signal(child, signal.SIGTERM, group=True)
+        await asyncio.wait((child.exit,), timeout=limits.TASK_TERM_GRACE_S)
+
+    def _taking(self, log: TaskLog) -> Callable[[bytes], None]:
+        def take(data: bytes) -> None:
+            log.feed(data)
+            self._wake()
+
+        return take
+
+    def _finish(self, status: int, memory_killed: bool, now: float) -> None:
+        self.stdout.finish()
+        self.stderr.finish()
+        self.denied = tuple(self._hooks.denials_since(self._denial_mark))
+        self.finished_at = now
+        if status == LOST:
+            self.ending, self.state = Ending(-1, 0, "sandbox_lost"), "unknown"
+        else:
+            ended = ending_of(status, memory_killed)
+            reason = _SENT.get(self._stopped_by, ended.stop_reason)
+            self.ending = Ending(ended.exit_code, ended.signal, reason)
+            self.state = self._stopped_by or ("succeeded" if ended.exit_code == 0 else "failed")
+        self._ended.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._changed:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._changed.clear()
