@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import array
 import asyncio
+import contextlib
 import json
 import os
 import socket
 
 import pytest
 
-from cloche_agentd import link
-from cloche_agentd.link import InitLink, LinkLost, open_link
+from cloche_agentd import limits, link
+from cloche_agentd.link import LOST, InitLink, LinkLost, open_link
 
 
 async def test_large_requests_travel_beside_the_message() -> None:
@@ -105,5 +106,57 @@ async def test_answers_nobody_asked_for_are_ignored() -> None:
     await asyncio.sleep(0)
     link.answer(init_end, {"id": 1, "found": True})
     assert (await asking)["found"] is True
+    keeper.close()
+    init_end.close()
+
+
+async def test_an_init_that_makes_the_keeper_talk_and_never_listens_is_given_up() -> None:
+    """Each answer that nobody asked for makes the keeper say something: what waits to be read is bounded."""
+    keeper_end, init_end = open_link()
+    lost = asyncio.Event()
+    InitLink(keeper_end, lost.set)
+    init_end.setblocking(False)
+    async with asyncio.timeout(20):
+        while not lost.is_set():
+            with contextlib.suppress(BlockingIOError, BrokenPipeError):
+                init_end.send(b'{"id": 1000, "pid": 5}')
+            await asyncio.sleep(0)
+    init_end.close()
+
+
+async def test_two_children_with_one_number_end_the_link() -> None:
+    """The exit of the first would never be told: its stream would wait for ever."""
+    keeper_end, init_end = open_link()
+    lost = asyncio.Event()
+    keeper = InitLink(keeper_end, lost.set)
+    starting = [asyncio.ensure_future(keeper.start({"op": "spawn"}, [])) for _ in range(2)]
+    await asyncio.sleep(0)
+    for number in (1, 2):
+        link.answer(init_end, {"id": number, "pid": 77})
+    started = await starting[0]
+    assert isinstance(started, tuple)
+    with pytest.raises(LinkLost):
+        await starting[1]
+    assert await started[1] == LOST
+    assert lost.is_set()
+    init_end.close()
+
+
+async def test_a_flood_of_messages_does_not_keep_the_keeper_from_other_work() -> None:
+    """Other callbacks run between two portions of what init sends."""
+    keeper_end, init_end = open_link()
+    keeper = InitLink(keeper_end, lambda: None)
+    asking = asyncio.ensure_future(keeper.call({"op": "x"}))
+    await asyncio.sleep(0)
+    for _ in range(3 * limits.LINK_READS):
+        link.answer(init_end, {"pid": 5, "status": 0})
+    link.answer(init_end, {"id": 1, "found": True})
+    turns = 0
+    async with asyncio.timeout(20):
+        while not asking.done():
+            turns += 1
+            await asyncio.sleep(0)
+    # In one portion it takes three.
+    assert turns > 4
     keeper.close()
     init_end.close()

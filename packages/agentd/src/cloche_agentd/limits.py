@@ -31,6 +31,9 @@ LINK_MESSAGE_BYTES = 60 * 1024
 """Larger requests to init travel in an anonymous file beside the message."""
 LINK_REPLY_BYTES = 64 * 1024
 LINK_REPLY_TIMEOUT_S = 10.0
+LINK_READS = 64
+LINK_WAITING = 2048
+"""Messages that wait for init to read; one that makes the keeper say more has broken the protocol."""
 
 PIPE_CHUNK_BYTES = 32 * 1024
 DISCARD_PAUSE_S = 0.01

@@ -96,6 +96,10 @@ class InitLink:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
             self._socket.close()
+            for _data, copies in self._outbox:
+                for fd in copies:
+                    os.close(fd)
+            self._outbox.clear()
 
     async def call(self, request: Message, fds: Sequence[int] = ()) -> Message:
         """Ask init for something and return its answer. The descriptors are duplicated, not taken.
@@ -149,6 +153,9 @@ class InitLink:
             if not self._outbox:
                 self._loop.add_writer(self._socket, self._on_writable)
             self._outbox.append((data, copies))
+            if len(self._outbox) > limits.LINK_WAITING:
+                # Init reads nothing and makes us say more and more.
+                self._lose()
 
     def _try_send(self, data: bytes, copies: list[int]) -> bool:
         try:
@@ -167,16 +174,20 @@ class InitLink:
 
     def _on_writable(self) -> None:
         while self._outbox and not self.lost:
-            if not self._try_send(*self._outbox[0]):
+            data, copies = self._outbox.popleft()
+            if not self._try_send(data, copies):
+                self._outbox.appendleft((data, copies))
                 return
-            self._outbox.popleft()
         if not self.lost:
             self._loop.remove_writer(self._socket)
 
     # -- receiving ----------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        while not self.lost:
+        # So many at a time: a flood of messages must not keep the keeper from its clients and its deadline.
+        for _ in range(limits.LINK_READS):
+            if self.lost:
+                return
             try:
                 # recv, not recvmsg: descriptors that a hostile init sends are dropped by the kernel.
                 data = self._socket.recv(limits.LINK_REPLY_BYTES + 1)
@@ -198,8 +209,7 @@ class InitLink:
         message = cast("Message", value)
         number, pid, status = message.get("id"), message.get("pid"), message.get("status")
         if type(number) is int:
-            self._take_reply(number, message)
-            return True
+            return self._take_reply(number, message)
         if type(pid) is int and type(status) is int and 0 <= status <= 0xFFFF:
             child = self._exits.pop(pid, None)
             if child is not None and not child.done():
@@ -207,19 +217,25 @@ class InitLink:
             return True
         return False
 
-    def _take_reply(self, number: int, message: Message) -> None:
+    def _take_reply(self, number: int, message: Message) -> bool:
+        """Hand an answer to whoever waits for it; False where it cannot be one."""
         call = self._calls.get(number)
-        pid = message.get("pid")
+        named = message.get("pid")
+        pid = named if type(named) is int and named > 0 else None
         if call is None or call.done():
-            if type(pid) is int and pid > 0:
+            if pid is not None:
                 # Whoever asked for this child is gone: nobody would ever end it.
                 self._send({"op": "kill", "id": 0, "leader": pid}, ())
-            return
+            return True
         child: Exit | None = None
-        if type(pid) is int and pid > 0:
+        if pid is not None:
+            if pid in self._exits:
+                # Two children with one number: the exit of the first would never be told.
+                return False
             # Made here and not by the caller: the exit may be the very next message.
             child = self._exits[pid] = self._loop.create_future()
         call.set_result((message, child))
+        return True
 
     def _lose(self) -> None:
         if self.lost:
