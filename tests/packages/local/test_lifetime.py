@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -230,7 +231,7 @@ async def test_a_hundred_creates_and_kills_leak_no_descriptor(provider: LocalPro
 class _BlockedAgent:
     """An agent that never looks at a clock again."""
 
-    def keep(self, keeper: keeper_module.Keeper, link: socket.socket, listener: socket.socket) -> int:
+    def keep(self, keeper: keeper_module.Keeper, link: socket.socket, listeners: Sequence[socket.socket]) -> int:
         asyncio.run(keeper.become_ready())
         while True:
             signal.pause()

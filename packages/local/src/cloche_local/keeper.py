@@ -17,8 +17,9 @@ from typing import NoReturn, Protocol
 from cloche_local import init, limits, state, users
 from cloche_local import syscalls as sys_
 from cloche_local.egress_link import EgressLink
+from cloche_local.forgetting import forget
 from cloche_local.nest import Ground, Nest, Spawner
-from cloche_local.setup import SetupFailed
+from cloche_local.setup import SetupFailed, step
 from cloche_local.spec import SandboxSpec
 
 # The graceful end has this long before the kernel ends a keeper that is stuck.
@@ -269,7 +270,7 @@ class Keeper:
     @contextmanager
     def become(self, uid: int, gid: int) -> Generator[None]:
         """File access inside the block happens as this user, without the rights of root."""
-        if self._ground.id_range is None:
+        if self._ground.id_range is None or not self.spec.protections.acts_as_user:
             yield
             return
         sys_.set_fs_ids(uid, gid)
@@ -308,6 +309,9 @@ class Keeper:
         signal.setitimer(signal.ITIMER_REAL, 0)
         on = self.spec.protections
         init.close_all_but([link.fileno(), self._nest.keeper_pidfd], on)
+        if on.token_forgotten:
+            # We are a fork of the keeper, and what root runs here is a fork of us.
+            step("forget", forget, self.spec.access_token)
         os.setgroups([])
         keep = users.ROOT_CAPABILITIES
         init.confine(self.spec.limits, on, self._ground.filter_program, keep=keep, keeper_pidfd=self._nest.keeper_pidfd)

@@ -32,6 +32,8 @@ class Protections:
     backstop_timer: bool = True
     empty_environment: bool = True
     own_keyring: bool = True
+    token_forgotten: bool = True
+    acts_as_user: bool = True
     minimal_devices: bool = True
     set_id_ignored: bool = True
     egress_policy: bool = True
