@@ -37,6 +37,7 @@ FAULTS: Mapping[str, Requirement] = {
     "T7": Requirement("A command without a timeout has the default one.", "rakazo#28"),
     "T8": Requirement("A timeout result carries the output so far and says timed_out.", "SWE-ReX#151"),
     "T12": Requirement("Standard input is empty; a timeout fires whatever a command waits for.", "microsandbox#1549"),
+    "T15": Requirement("A stuck command or context never blocks another one.", "cloudflare/sandbox-sdk#320"),
     "T17": Requirement("`exit N` in a session gives its code; the sandbox stays usable.", "sandbox-sdk PR#632"),
     "T18": Requirement("A working directory that is gone gives an error that says so.", "sandbox-sdk#288"),
     "T20": Requirement("One timeout fails one command and nothing else.", "OpenMinis#358"),

@@ -190,7 +190,7 @@ class Agent:
 
     async def _info(self, exchange: Exchange) -> None:
         default = self._config.user(self._config.default_user)
-        languages = await self._interpreters.languages.available(default) if default is not None else []
+        languages = self._interpreters.languages
         info: dict[str, object] = {
             "version": limits.AGENT_VERSION,
             "protocol": limits.PROTOCOL_VERSION,
@@ -198,7 +198,8 @@ class Agent:
             "sandbox_id": self._config.sandbox_id,
             "default_user": self._config.default_user,
             "users": [user.name for user in self._config.users],
-            "languages": languages,
+            "languages": await languages.available(default) if default is not None else [],
+            "stateful_languages": await languages.stateful(default) if default is not None else [],
             **self._hooks.facts(),
         }
         exchange.reply(200, json.dumps(info).encode())

@@ -6,18 +6,19 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from . import control, limits
 from .config import KeeperHooks, User
+from .execution import Event, Finish, Job, Replaced, Run, death_text, error_of, exit_code_of, failure, finish_of
 from .failures import AgentError
+from .languages import Engine
 from .link import LOST
 from .pumps import OutputPipe
 from .results import result_line
 from .server import run_in_background
-from .sink import ExecutionSink
 from .spawner import Child, Launch, Spawner
 
 _SIGINT: Final = 2
@@ -25,53 +26,8 @@ _SIGKILL: Final = 9
 _TICKS_PER_S: Final = 100
 """USER_HZ, the unit of start times in /proc; fixed on every Linux architecture that we run on."""
 
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One execution that is asked for."""
-
-    code: str
-    envs: Mapping[str, str]
-    timeout_s: float | None
-    max_result_bytes: int = limits.RESULT_BYTES
-    max_results: int = limits.RESULTS
-
-
-@dataclass(slots=True)
-class Finish:
-    """How an execution ended."""
-
-    exit_code: int
-    stop_reason: str = "exit"
-    state_kept: bool = True
-    error: dict[str, str] | None = None
-    files: list[str] = field(default_factory=list[str])
-
-
-Event = tuple[Literal["done", "died", "gone"], control.Header | int | None]
-
-
-class Run:
-    """The execution that a context is busy with."""
-
-    def __init__(self, sink: ExecutionSink) -> None:
-        self.sink = sink
-        self.files: list[str] = []
-        self.event: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
-
-    def tell(self, event: Event) -> None:
-        """Wake whoever waits for this execution."""
-        if not self.event.done():
-            self.event.set_result(event)
-
-    async def wait(self, seconds: float | None) -> Event | None:
-        """Return what happened, or None when nothing did for `seconds`."""
-        await asyncio.wait([self.event], timeout=seconds)
-        return self.event.result() if self.event.done() else None
-
-    def again(self) -> None:
-        """Wait for another event: the client is gone, the code still runs."""
-        self.event = asyncio.get_running_loop().create_future()
+_STOPPED: Final = "the execution was stopped and did not end by itself, so the interpreter was replaced"
+_ENDED: Final = {"restarted": "ContextRestarting", "removed": "ContextRemoved"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +41,17 @@ class Makers:
 
 
 class Context:
-    """A Python process with a namespace of its own. Executions queue on its lock."""
+    """An interpreter's process with a namespace of its own. Executions queue on its lock."""
 
-    def __init__(self, makers: Makers, identity: str, folders: Sequence[str]) -> None:
+    def __init__(self, makers: Makers, identity: str, engine: Engine, folders: Sequence[str]) -> None:
         self.identity = identity
-        self.language = "python"
+        self.language = engine.language
         self.cwd = folders[0]
         self.lock = asyncio.Lock()
         self.executions = 0
-        self.replaced_because = ""
+        self.removed = False
+        self.replaced: Replaced | None = None
+        self.engine = engine
         self._spawner = makers.spawner
         self._hooks = makers.hooks
         self._tasks = makers.tasks
@@ -123,8 +81,8 @@ class Context:
         channel, channel_child = socket.socketpair()
         self._kills_before = self._hooks.memory_kills()
         try:
-            launch = Launch(self._user, self._folders, {})
-            child = await self._spawner.fork(launch, [channel_child.fileno(), out_child, err_child])
+            launch = Launch(self._user, self._folders, {}, self.engine.argv)
+            child = await self._spawner.interpreter(launch, [channel_child.fileno(), out_child, err_child])
         except BaseException:
             os.close(out)
             os.close(err)
@@ -146,6 +104,21 @@ class Context:
         ]
         self._loop.add_reader(channel, self._on_channel)
         child.exit.add_done_callback(lambda done: self._on_exit(child, done.result()))
+
+    async def stop(self, because: Literal["restarted", "removed"]) -> None:
+        """End the process on request, and the execution that it is busy with."""
+        self.removed = because == "removed"
+        self.replaced = None
+        if self._run is not None:
+            self._run.tell(("ended", because))
+        await self.end()
+
+    def interrupt(self) -> bool:
+        """Interrupt the running execution; False when there is none."""
+        if self._run is None:
+            return False
+        self._run.tell(("interrupted", None))
+        return True
 
     async def end(self) -> None:
         """Kill the process and all that it started."""
@@ -184,9 +157,8 @@ class Context:
         try:
             await self._ask(job)
             event = await run.wait(job.timeout_s)
-            if event is None or event[0] == "gone":
-                reason = "timeout" if event is None else "cancelled"
-                return await self._stop(child, run, reason, since_ticks)
+            if event is None or event[0] in ("gone", "interrupted"):
+                return await self._stop(child, run, event, since_ticks)
             return await self._finish(child, run, event)
         finally:
             self._run = None
@@ -201,6 +173,7 @@ class Context:
             "envs": dict(job.envs),
             "max_result_bytes": job.max_result_bytes,
             "max_results": job.max_results,
+            "language": job.language,
         }
         data = control.encode(request)
         try:
@@ -217,48 +190,63 @@ class Context:
         if self._child is not None:
             await self._spawner.signal(self._child, _SIGKILL, group=False)
 
-    async def _stop(self, child: Child, run: Run, reason: str, since_ticks: int) -> Finish:
+    async def _stop(self, child: Child, run: Run, why: Event | None, since_ticks: int) -> Finish:
         """Interrupt the code, kill the context where that does not help, and leave nothing of it running."""
+        reason: Literal["timeout", "cancelled"] = "timeout" if why is None else "cancelled"
+        event = await self._interrupted(child, run)
+        if event is not None and event[0] == "ended":
+            return self._ended(cast("str", event[1]), run)
+        # A client that follows the execution which another one interrupts sees an error, as of any interrupt.
+        told = why is not None and why[0] == "interrupted"
+        if event is None or event[0] != "done":
+            await self.end()
+            self.replaced = Replaced(reason)
+            error = failure("ExecutionAborted", _STOPPED) if told else None
+            return Finish(128 + _SIGKILL, reason, state_kept=False, error=error, files=run.files)
+        await self._spawner.kill_tree(child, since_ticks=since_ticks, spare_leader=True)
+        self._drain_outputs()
+        error = error_of(cast("control.Header", event[1])) if told else None
+        return Finish(128 + _SIGINT, reason, state_kept=True, error=error, files=run.files)
+
+    async def _interrupted(self, child: Child, run: Run) -> Event | None:
+        """Interrupt until the code stops; return how, or None where it does not."""
         if run.event.done():
             run.again()
         # A client that reads slowly must not keep us from hearing that the code has stopped.
         self.resume()
-        event: Event | None = None
         for patience in (limits.INTERRUPT_AGAIN_S, limits.INTERRUPT_GRACE_S - limits.INTERRUPT_AGAIN_S):
             # The whole group, as a terminal would: programs that the code waits for must end too.
             await self._spawner.signal(child, _SIGINT, group=True)
             event = await run.wait(patience)
-            if event is not None and event[0] == "gone":
+            if event is not None and event[0] in ("gone", "interrupted"):
                 run.again()
                 event = await run.wait(patience)
             if event is not None:
-                break
-        if event is None or event[0] != "done":
-            await self.end()
-            self.replaced_because = reason
-            return Finish(128 + _SIGKILL, reason, state_kept=False, files=run.files)
-        await self._spawner.kill_tree(child, since_ticks=since_ticks, spare_leader=True)
-        self._drain_outputs()
-        return Finish(128 + _SIGINT, reason, state_kept=True, files=run.files)
+                return event
+        return None
 
     async def _finish(self, child: Child, run: Run, event: Event) -> Finish:
         if event[0] == "done":
             self._drain_outputs()
-            return _finish_of(cast("control.Header", event[1]), run.files)
+            return finish_of(cast("control.Header", event[1]), run.files)
+        if event[0] == "ended":
+            return self._ended(cast("str", event[1]), run)
         status = cast("int", event[1])
-        killed_by_memory = self._hooks.memory_kills() > self._kills_before
+        out_of_memory = self._hooks.memory_kills() > self._kills_before
         await self._spawner.kill_tree(child)
         self._drain_outputs()
         await self.end()
-        code = 128 + _SIGKILL if status == LOST else _exit_code(status)
-        out_of_memory = killed_by_memory or code == 128 + _SIGKILL
-        reason = "memory_limit" if killed_by_memory else "interpreter_died"
+        code = exit_code_of(status)
+        reason = "memory_limit" if out_of_memory else "interpreter_died"
         if status == LOST:
             reason, out_of_memory = "sandbox_lost", False
-        self.replaced_because = "oom" if out_of_memory else "died"
-        text = _death_text(code, out_of_memory)
-        error = {"name": "InterpreterDied", "value": text, "traceback": f"InterpreterDied: {text}"}
+        self.replaced = Replaced("oom" if out_of_memory else "died", code)
+        error = failure("InterpreterDied", death_text(code, out_of_memory=out_of_memory))
         return Finish(code, reason, state_kept=False, error=error, files=run.files)
+
+    def _ended(self, because: str, run: Run) -> Finish:
+        error = failure(_ENDED[because], f"the context was {because} while the code ran")
+        return Finish(128 + _SIGKILL, "cancelled", state_kept=False, error=error, files=run.files)
 
     def _drain_outputs(self) -> None:
         for output in self._outputs:
@@ -339,34 +327,7 @@ class Context:
             return
         # It died between two executions: the next one gets a new process, and is told.
         self._child = None
-        self.replaced_because = "died"
+        out_of_memory = self._hooks.memory_kills() > self._kills_before
+        self.replaced = Replaced("oom" if out_of_memory else "died", exit_code_of(status))
         for output in self._outputs:
             output.discard()
-
-
-def _exit_code(status: int) -> int:
-    code = os.waitstatus_to_exitcode(status)
-    return 128 - code if code < 0 else code
-
-
-def _death_text(code: int, out_of_memory: bool) -> str:
-    if out_of_memory:
-        return "the interpreter was killed, most likely because memory ran out; its state is lost"
-    if code > 128:
-        return f"the interpreter was killed by signal {code - 128}; its state is lost"
-    return f"the interpreter ended with exit code {code}; its state is lost"
-
-
-def _finish_of(header: control.Header, files: list[str]) -> Finish:
-    """Return the end that the context tells, as far as its shape is right."""
-    code = header.get("exit_code")
-    exit_code = code if type(code) is int and 0 <= code <= 255 else 1
-    told = header.get("error")
-    error: dict[str, str] | None = None
-    if isinstance(told, dict):
-        fields = cast("dict[object, object]", told)
-        error = {
-            name: str(fields.get(name, ""))[: limits.TRACEBACK_CHARS * 2] for name in ("name", "value", "traceback")
-        }
-    reason = "memory_limit" if header.get("memory") is True else "exit"
-    return Finish(exit_code, reason, error=error, files=files)

@@ -141,7 +141,7 @@ class Init:
                 program,
                 argv,
                 env,
-                file_actions=_terminal_actions(terminal) if terminal is not None else self._pipe_actions(fds),
+                file_actions=self._file_actions(request, fds),
                 setsid=True,
                 setsigmask=(),
                 setsigdef=_RESET_SIGNALS,
@@ -151,8 +151,16 @@ class Init:
         self._children.add(pid)
         return {"pid": pid}
 
-    def _pipe_actions(self, fds: list[int]) -> _Actions:
-        streams = fds if len(fds) == 3 else (self._null, *fds)
+    def _file_actions(self, request: link.Message, fds: list[int]) -> _Actions:
+        terminal = cast("str | None", request.get("terminal"))
+        if terminal is not None:
+            return _terminal_actions(terminal)
+        if request.get("control") is True:
+            # An interpreter, with its control channel last: no source is overwritten before it is used, because
+            # descriptors 0 to 2 are open here and each later one is a target at most once.
+            streams = (self._null, fds[1], fds[2], fds[0])
+        else:
+            streams = fds if len(fds) == 3 else (self._null, *fds)
         return [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(streams)]
 
     def _fork(self, request: link.Message, fds: list[int]) -> dict[str, object]:

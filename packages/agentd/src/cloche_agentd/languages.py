@@ -1,4 +1,4 @@
-"""Languages of run_code other than the warm Python: a program per call, where the sandbox has it."""
+"""Languages of run_code: which of them keep their state in this sandbox, and which run a program per call."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from . import javascript
 from .config import AgentConfig, KeeperHooks, User
 from .failures import AgentError, from_os_error
 from .pumps import OutputPipe
@@ -30,7 +31,7 @@ _ALIASES: Final = {
     "sh": "shell",
     "r": "r",
 }
-_PER_CALL: Final = ("javascript", "typescript", "shell", "r")
+_LANGUAGES: Final = ("python", "javascript", "typescript", "shell", "r")
 _VERSION_BYTES: Final = 4096
 _VERSION_TIMEOUT_S: Final = 10.0
 SCRIPT_PREFIX: Final = ".cloche-run-"
@@ -38,10 +39,29 @@ SCRIPT_PREFIX: Final = ".cloche-run-"
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """How a language's program is started; the script's path follows."""
+    """How a language's program is started for one call; the script's path follows.
+
+    `beside_user_files` where the code imports files of the working directory by relative names.
+    """
 
     argv: tuple[str, ...]
     suffix: str
+    beside_user_files: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What keeps the state of a language. Without `argv` it is a fork of init.
+
+    `context` is the id of the default context that runs the language: typescript shares that of javascript.
+    """
+
+    language: str
+    context: str
+    argv: tuple[str, ...] = ()
+
+
+PYTHON: Final = Engine("python", "python")
 
 
 class Languages:
@@ -55,26 +75,43 @@ class Languages:
 
     async def available(self, user: User) -> list[str]:
         """Return the languages that work in this sandbox."""
-        return ["python", *[name for name in _PER_CALL if await self._runner(name, user) is not None]]
+        return [name for name in _LANGUAGES if await self._way(name, user) is not None]
 
-    async def choose(self, name: str, user: User) -> tuple[str, Runner | None]:
-        """Return the language that a request names, and its program; None is the warm interpreter.
+    async def stateful(self, user: User) -> list[str]:
+        """Return those of them that keep their state from call to call."""
+        return [name for name in _LANGUAGES if isinstance(await self._way(name, user), Engine)]
+
+    async def choose(self, name: str, user: User) -> Engine | Runner:
+        """Return what runs the language that a request names.
 
         Raises:
             AgentError: unsupported_language.
         """
         language = _ALIASES.get(name.lower())
-        if language == "python":
-            return language, None
-        runner = await self._runner(language, user) if language is not None else None
-        if language is None or runner is None:
+        way = await self._way(language, user) if language is not None else None
+        if way is None:
             available = await self.available(user)
             text = f"this sandbox does not run that language; it runs: {', '.join(available)}"
             raise AgentError("invalid_argument", text, "unsupported_language", available=available)
-        return language, runner
+        return way
 
-    async def _runner(self, language: str, user: User) -> Runner | None:
+    async def choose_engine(self, name: str, user: User) -> Engine:
+        """Return what keeps the state of the language that a request names.
+
+        Raises:
+            AgentError: unsupported_language.
+        """
+        way = await self.choose(name, user)
+        if isinstance(way, Engine):
+            return way
+        available = await self.stateful(user)
+        text = f"that language runs per call and keeps no state; contexts are kept for: {', '.join(available)}"
+        raise AgentError("invalid_argument", text, "unsupported_language", available=available)
+
+    async def _way(self, language: str, user: User) -> Engine | Runner | None:
         match language:
+            case "python":
+                return PYTHON
             case "shell":
                 program = self._find("bash", user) or self._find("sh", user)
                 return Runner((program,), "sh") if program else None
@@ -86,21 +123,25 @@ class Languages:
             case _:
                 return await self._typescript(user)
 
-    async def _javascript(self, user: User) -> Runner | None:
+    async def _javascript(self, user: User) -> Engine | Runner | None:
         node = self._find("node", user)
         if node is None:
             return None
-        # From 22.7 on node tells modules from scripts by itself; before, modules need their suffix.
-        return Runner((node,), "js" if await self._node_version(node, user) >= (22, 7) else "cjs")
+        if await self._node_version(node, user) >= javascript.STATEFUL_SINCE:
+            return Engine("javascript", "javascript", javascript.argv(node))
+        return Runner((node,), "cjs", beside_user_files=True)
 
-    async def _typescript(self, user: User) -> Runner | None:
+    async def _typescript(self, user: User) -> Engine | Runner | None:
+        node = self._find("node", user)
+        version = await self._node_version(node, user) if node is not None else None
+        if node is not None and version is not None and javascript.strips_types(version):
+            return Engine("typescript", "javascript", javascript.argv(node))
         for program, arguments in (("deno", ("run", "--quiet", "--allow-all")), ("bun", ("run",)), ("tsx", ())):
             found = self._find(program, user)
             if found is not None:
-                return Runner((found, *arguments), "ts")
-        node = self._find("node", user)
-        if node is not None and await self._node_version(node, user) >= (22, 6):
-            return Runner((node, "--no-warnings", "--experimental-strip-types"), "ts")
+                return Runner((found, *arguments), "ts", beside_user_files=True)
+        if node is not None and version is not None and version >= (22, 6):
+            return Runner((node, "--no-warnings", "--experimental-strip-types"), "ts", beside_user_files=True)
         return None
 
     def _find(self, program: str, user: User) -> str | None:
@@ -152,13 +193,13 @@ class Languages:
 
 
 class Script:
-    """The code of one call as a file: a hidden one in the working directory, so that relative imports resolve."""
+    """The code of one call as a file of the user: hidden, and removed when the call ends."""
 
-    def __init__(self, config: AgentConfig, hooks: KeeperHooks, user: User, code: str, folders: Sequence[str]) -> None:
+    def __init__(self, hooks: KeeperHooks, user: User, code: str, folders: Sequence[str]) -> None:
         self._hooks = hooks
         self._user = user
         self._code = code.encode()
-        self._folders = (*folders, config.tmp_dir)
+        self._folders = folders
         self.path = ""
 
     def write(self, suffix: str) -> None:

@@ -93,14 +93,17 @@ class Spawner:
         launch = Launch(launch.user, launch.cwd, {"TERM": "xterm-256color", **launch.envs}, launch.argv)
         return await self._start("spawn", launch, (), {"argv": list(launch.argv), "terminal": terminal})
 
-    async def fork(self, launch: Launch, fds: Sequence[int]) -> Child:
-        """Start an interpreter. `fds` are its control channel, standard output and standard error.
+    async def interpreter(self, launch: Launch, fds: Sequence[int]) -> Child:
+        """Start an interpreter: a fork of init, or the program of `launch`.
+
+        `fds` are its control channel, standard output and standard error.
 
         Raises:
             AgentError: cwd_not_found, interpreter_failed, sandbox_lost.
         """
+        op, more = ("spawn", {"argv": list(launch.argv), "control": True}) if launch.argv else ("fork", {})
         try:
-            return await self._start("fork", launch, fds, {})
+            return await self._start(op, launch, fds, more)
         except AgentError as error:
             if error.cloche != "command_failed_to_start":
                 raise

@@ -18,6 +18,9 @@ ERRORS: Final[dict[str, Spec]] = {
     "command_timeout": Spec(
         "deadline_exceeded", 504, "The command did not end in time and was stopped, with everything it had started.", ()
     ),
+    "context_limit": Spec(
+        "resource_exhausted", 429, "This sandbox has as many interpreter contexts as it may have.", ("limit",)
+    ),
     "context_not_found": Spec("not_found", 404, "There is no such interpreter context in the sandbox.", ()),
     "cwd_not_found": Spec("not_found", 404, "The working directory does not exist.", ()),
     "disk_full": Spec("resource_exhausted", 507, "The disk of the sandbox is full.", ()),

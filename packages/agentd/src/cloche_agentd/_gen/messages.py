@@ -181,6 +181,9 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "max_result_bytes": ("integer", False, 0, 8388608, (), ""),
         "max_results": ("integer", False, 0, 64, (), ""),
     },
+    "Interruption": {
+        "interrupted": ("boolean", True, None, None, (), ""),
+    },
     "WrittenFile": {
         "name": ("string", True, None, 255, (), ""),
         "path": ("string", True, None, 4096, (), ""),
@@ -313,6 +316,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "default_user": ("string", False, None, 256, (), ""),
         "protocol": ("string", True, None, 64, (), ""),
         "languages": ("array", False, None, 64, (), "string"),
+        "stateful_languages": ("array", False, None, 64, (), "string"),
         "users": ("array", False, None, 64, (), "string"),
         "deadline": ("string", False, None, 64, (), ""),
     },

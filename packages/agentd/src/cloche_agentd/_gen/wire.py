@@ -35,6 +35,9 @@ ROUTE_READ_FILE: Final = "/files"
 ROUTE_WRITE_FILE: Final = "/files"
 ROUTE_METRICS: Final = "/metrics"
 ROUTE_CONTEXTS: Final = "/contexts"
+ROUTE_REMOVE_CONTEXT: Final = "/contexts/{context_id}"
+ROUTE_RESTART_CONTEXT: Final = "/contexts/{context_id}/restart"
+ROUTE_INTERRUPT_CONTEXT: Final = "/contexts/{context_id}/interrupt"
 
 HEADER_ACCESS_TOKEN: Final = "X-Access-Token"
 """Token of the sandbox, on every request but GET /health."""
@@ -75,10 +78,13 @@ __all__ = [
     "ROUTE_CONTEXTS",
     "ROUTE_HEALTH",
     "ROUTE_INFO",
+    "ROUTE_INTERRUPT_CONTEXT",
     "ROUTE_KILL",
     "ROUTE_METRICS",
     "ROUTE_NETWORK",
     "ROUTE_READ_FILE",
+    "ROUTE_REMOVE_CONTEXT",
+    "ROUTE_RESTART_CONTEXT",
     "ROUTE_STREAM_INPUT",
     "ROUTE_WRITE_FILE",
     "TASKS_CANCEL",

@@ -187,6 +187,22 @@ class ConfigurationInvalid(ConfigurationError):
         super().__init__({"setting": setting})
 
 
+class ContextLimit(QuotaError):
+    """This sandbox has as many interpreter contexts as it may have."""
+
+    code: ClassVar[str] = "context_limit"
+    error_code: ClassVar[str] = "E3013"
+    message: ClassVar[str] = "This sandbox has as many interpreter contexts as it may have."
+    suggestion: ClassVar[str] = "Remove a context that is no longer needed, then try again."
+    http_status: ClassVar[int] = 429
+    connect_code: ClassVar[str] = "resource_exhausted"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ("limit",)
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__({"limit": limit})
+
+
 class ContextNotFound(NotFound):
     """There is no such interpreter context in the sandbox."""
 
@@ -819,6 +835,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "command_failed_to_start": CommandFailedToStart,
     "command_timeout": CommandTimeout,
     "configuration_invalid": ConfigurationInvalid,
+    "context_limit": ContextLimit,
     "context_not_found": ContextNotFound,
     "cwd_not_found": CwdNotFound,
     "default_sandbox_lost": DefaultSandboxLost,
@@ -941,6 +958,7 @@ __all__ = [
     "ConfigurationError",
     "ConfigurationInvalid",
     "Conflict",
+    "ContextLimit",
     "ContextNotFound",
     "CwdNotFound",
     "DefaultSandboxLost",

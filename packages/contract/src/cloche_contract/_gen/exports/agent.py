@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.interpreter import CreateContextRequest as CreateContextRequest
     from cloche_contract._gen.models.agent.interpreter import ExecuteLine as ExecuteLine
     from cloche_contract._gen.models.agent.interpreter import ExecuteRequest as ExecuteRequest
+    from cloche_contract._gen.models.agent.interpreter import Interruption as Interruption
     from cloche_contract._gen.models.agent.interpreter import WrittenFile as WrittenFile
     from cloche_contract._gen.models.agent.process import CloseStdinRequest as CloseStdinRequest
     from cloche_contract._gen.models.agent.process import DataEvent as DataEvent
@@ -91,6 +92,7 @@ _WHERE = {
     "ExecuteRequest": "cloche_contract._gen.models.agent.interpreter",
     "InputData": "cloche_contract._gen.models.agent.process",
     "InputStart": "cloche_contract._gen.models.agent.process",
+    "Interruption": "cloche_contract._gen.models.agent.interpreter",
     "KeepaliveEvent": "cloche_contract._gen.models.agent.process",
     "LINE_TYPE_VALUES": "cloche_contract._gen.enums",
     "LineType": "cloche_contract._gen.enums",
@@ -157,6 +159,7 @@ __all__ = [
     "ExecuteRequest",
     "InputData",
     "InputStart",
+    "Interruption",
     "KeepaliveEvent",
     "LINE_TYPE_VALUES",
     "LineType",

@@ -96,11 +96,25 @@ class CreateContextRequest(BaseModel):
     )
     language: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
     """
-    Language; left out it is python.
+    Language; left out it is python. It must be one that keeps its state (see stateful_languages).
     """
     cwd: Annotated[StrictStr | MISSING, Field(max_length=4096)] = MISSING
     """
     Working directory; left out it is that of the template.
+    """
+
+
+class Interruption(BaseModel):
+    """
+    Whether something was interrupted.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    interrupted: StrictBool
+    """
+    Whether an execution was running; it ends with stop_reason cancelled.
     """
 
 
@@ -258,7 +272,7 @@ class ExecuteLine(BaseModel):
     """
     reason: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
     """
-    Why the interpreter is a new one: timeout, cancelled, oom or died.
+    Why the interpreter is a new one: timeout, cancelled, oom or died; text then says how the former one ended, exit_code with what.
     """
     context_restarted: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
     """

@@ -10,6 +10,9 @@ from typing_extensions import TypeAliasType
 Language = TypeAliasType("Language", Annotated[StrictStr, Field(max_length=64)])
 
 
+StatefulLanguage = TypeAliasType("StatefulLanguage", Annotated[StrictStr, Field(max_length=64)])
+
+
 User = TypeAliasType("User", Annotated[StrictStr, Field(max_length=256)])
 
 
@@ -44,6 +47,10 @@ class AgentInfo(BaseModel):
     languages: Annotated[list[Language] | MISSING, Field(max_length=64)] = MISSING
     """
     Languages that it can run.
+    """
+    stateful_languages: Annotated[list[StatefulLanguage] | MISSING, Field(max_length=64)] = MISSING
+    """
+    Those of them whose variables stay from call to call, and that contexts can be made for.
     """
     users: Annotated[list[User] | MISSING, Field(max_length=64)] = MISSING
     """
