@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-_FAULT_TEST = re.compile(r"^test((?:_[tofpmle]\d{1,2})+)_")
+_FAULT_TEST = re.compile(r"^test((?:_[tofpmlew]\d{1,2})+)_")
 # Tests of the rules for schemas are named after these rules, L01 to L13, which are no faults.
 _NO_FAULTS = "codegen/"
 
@@ -66,6 +66,7 @@ FAULTS: Mapping[str, Requirement] = {
     "P1": Requirement("A new file below a link is judged by where it ends up.", "DesktopCommander#420"),
     "P3": Requirement("A path with `..` is refused, not compared as text.", "code-mcp#4"),
     "P4": Requirement("File tools cannot leave the sandbox, whatever the path.", "mcp-server-cloudflare#478"),
+    "P6": Requirement("A tree that is swapped while it is walked leads nowhere else.", "inspect_ai#5285"),
     "M1": Requirement("A dependency that prints never reaches standard output.", "mcp-hangar#563"),
     "M3": Requirement("The server ends when its client closes standard input.", "python-sdk#2231"),
     "M4": Requirement("The server ends when its client stops reading.", "mcp-server-cloudflare#487"),
@@ -100,6 +101,8 @@ FAULTS: Mapping[str, Requirement] = {
     "E18": Requirement("A disk limit holds, or is refused.", "hermes-agent#57994"),
     "E19": Requirement("Every writable place is under the limit.", "microsandbox#1007"),
     "E20": Requirement("Running out of memory has its own stop reason.", "SandboxFusion#43"),
+    "W1": Requirement("A folder that was deleted and made again does not show its old files.", "try#163"),
+    "W8": Requirement("What an agent changed is told of the whole layer.", "container-use PR#359"),
 }
 
 TOOLS: Mapping[str, Requirement] = {

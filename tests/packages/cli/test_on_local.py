@@ -112,6 +112,27 @@ def test_inspect_shows_mounts_users_and_what_enforces_each_limit(abx_process: Ru
     assert "/usr" in text
 
 
+def test_diff_shows_what_was_changed_as_text_and_as_json(abx_process: Run) -> None:
+    """Issue 3, part 5; W8. Names of user code do nothing to a terminal."""
+    sandbox_id = abx_process("sandbox", "create").stdout.strip()
+    assert abx_process("sandbox", "diff", sandbox_id).stdout == "Nothing was changed.\n"
+    abx_process("exec", "--sandbox", sandbox_id, "--", "printf abc >'a\\\033[2J'; ln -s /etc/passwd l; chmod 700 /app")
+    text = abx_process("sandbox", "diff", sandbox_id)
+    assert text.stdout.splitlines() == [
+        "modified  directory   700           -  /app  (mode was 755)",
+        "added     file        644           3  /home/user/a\\\\\\x1b[2J",
+        "added     symlink     777           -  /home/user/l -> /etc/passwd",
+        "2 added, 1 modified, 0 deleted; 3 bytes in files that were added or rewritten.",
+    ]
+    assert "/usr" in text.stderr
+    page = json.loads(abx_process("sandbox", "diff", sandbox_id, "--limit", "1", "--json").stdout)
+    rest = json.loads(abx_process("sandbox", "diff", sandbox_id, "--after", page["next"], "--json").stdout)
+    assert [entry["path"] for entry in page["entries"] + rest["entries"]][0::2] == ["/app", "/home/user/l"]
+    assert rest["next"] is None
+    assert abx_process("sandbox", "kill", sandbox_id).returncode == 0
+    assert abx_process("sandbox", "diff", sandbox_id).returncode == 4
+
+
 def test_doctor_says_that_this_machine_can(abx_process: Run) -> None:
     ran = abx_process("doctor", "--json")
     report = json.loads(ran.stdout)

@@ -166,6 +166,8 @@ class Agent:
                 return self._kill(exchange)
             case ("POST", "/cloche/network"):
                 return self._network(exchange)
+            case ("POST", "/cloche/changes"):
+                return self._changes(exchange)
             case (_, path) if path == "/contexts" or path.startswith("/contexts/"):
                 return self._interpreters.contexts(exchange)
             case (_, path) if is_rpc(path):
@@ -227,6 +229,19 @@ class Agent:
         except OSError:
             raise AgentError("unavailable", "the egress process does not answer", "provider_unavailable") from None
         exchange.reply(200, json.dumps({"rules": list(rules)}).encode())
+
+    async def _changes(self, exchange: Exchange) -> None:
+        """Tell what programs changed in the file system."""
+        changes = self._hooks.changes
+        if changes is None:
+            raise AgentError("unimplemented", "this sandbox cannot tell its changes", "unsupported_operation")
+        request = connect.parse_object(await exchange.read_body(limits.JSON_BODY_BYTES))
+        limit = min(max(fields.whole(request, "limit", limits.CHANGES), 1), limits.CHANGES)
+        try:
+            page = await changes(limit, fields.text(request, "after", ""))
+        except ValueError:
+            raise invalid_argument("after must come from the page before", "after") from None
+        exchange.reply(200, json.dumps(page, separators=(",", ":")).encode())
 
     # -- who asks -----------------------------------------------------------------------------------------------
 

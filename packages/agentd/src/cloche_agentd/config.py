@@ -102,6 +102,8 @@ class KeeperHooks:
         before_listening: awaited once, before the first request is taken; what it raises ends the agent.
         update_network: add and remove rules of the allowlist; returns those in force. ValueError: one is malformed.
             None where the sandbox has no allowlist.
+        changes: one page of what programs changed in the file system: how many entries at most, and the cursor of the
+            page before. ValueError: no page gave it. None where nothing can tell.
     """
 
     on_renew: Callable[[int], None] = _renew_nothing
@@ -114,6 +116,7 @@ class KeeperHooks:
     denials_since: Callable[[int], Sequence[Mapping[str, str]]] = _no_denials
     before_listening: Callable[[], Awaitable[None]] = _nothing_before
     update_network: Callable[[Sequence[str], Sequence[str]], Awaitable[Sequence[str]]] | None = None
+    changes: Callable[[int, str], Awaitable[Mapping[str, object]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

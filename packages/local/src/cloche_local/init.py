@@ -49,8 +49,11 @@ def prepare(fds: Descriptors, on: Protections) -> None:
     step("mounts", mounts.make_private)
 
 
-def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_program: bytes) -> None:
+def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_program: bytes) -> int:
     """Become the confined pid 1 of `spec`'s sandbox. Returns inside the sandbox.
+
+    Returns:
+        A descriptor of the template below the sandbox's changes, for the keeper alone: close it once it is sent.
 
     Raises:
         SetupFailed: a step was refused; nothing of the sandbox may run.
@@ -66,6 +69,7 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
     )
     root = mounts.build_root(spec.root, staging, on)
     mounts.mount_proc(root, own=on.pid_namespace, sealed=on.sealed_proc)
+    lower_fd = os.open(f"{staging_folder}/lower", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     # Held open over the next step, which makes the folder read-only; the file in it is our namespace's own.
     user_settings = os.open(f"{root}/proc/sys/user", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     if on.sealed_proc:
@@ -84,6 +88,7 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
         step("nested_namespaces", _refuse_nested, user_settings)
     os.close(user_settings)
     confine(spec.limits, on, filter_program, keep=0, keeper_pidfd=fds.keeper_pidfd)
+    return lower_fd
 
 
 def confine(limits: Limits, on: Protections, filter_program: bytes, *, keep: int, keeper_pidfd: int) -> None:

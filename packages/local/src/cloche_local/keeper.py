@@ -9,13 +9,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NoReturn, Protocol
 
 from cloche_local import init, limits, state, users
 from cloche_local import syscalls as sys_
+from cloche_local.changes import Changes
 from cloche_local.egress_link import EgressLink
 from cloche_local.forgetting import forget
 from cloche_local.nest import Ground, Nest, Spawner
@@ -95,6 +96,7 @@ class Keeper:
         self._memory_events = -1
         self._lock_fd = -1
         self.listeners: list[socket.socket] = []
+        self._changes: Changes | None = None
         self.on_renewed: Callable[[], None] = lambda: None
         self.deadline = time.clock_gettime(time.CLOCK_BOOTTIME) + spec.timeout_s
 
@@ -129,7 +131,7 @@ class Keeper:
         Does not return where the sandbox cannot be, or nobody wants it.
         """
         try:
-            await self._nest.arrived()
+            self._changes = Changes(await self._nest.arrived(), self._reading_everything)
             if self.spec.egress is not None:
                 if self.egress is None:
                     raise SetupFailed("egress", 0)
@@ -223,8 +225,8 @@ class Keeper:
             users.enter_range(id_range.userns_fd, 0)
             os.close(id_range.userns_fd)
         else:
-            # One id only: file access needs no right beyond that id's.
-            sys_.capset(0)
+            # One id only: file access needs no right beyond that id's but one, to read what this id closed to itself.
+            sys_.capset(0, permitted=sys_.CAP_DAC_READ_SEARCH)
         # No other process of this id may read the token from our memory.
         sys_.prctl(sys_.PR_SET_DUMPABLE, 0)
         os.umask(0o022)
@@ -278,6 +280,29 @@ class Keeper:
             yield
         finally:
             sys_.set_fs_ids(0, 0)
+
+    async def changes(self, limit: int, cursor: str) -> Mapping[str, object]:
+        """One page of what programs inside changed.
+
+        Raises:
+            ValueError: no page gave this cursor.
+        """
+        if self._changes is None:
+            raise ValueError("not built")
+        return await self._changes.page(limit, cursor)
+
+    @contextmanager
+    def _reading_everything(self) -> Generator[None]:
+        """Inside the block no mode of a folder hides what is in it."""
+        if self._ground.id_range is not None:
+            # Root of the range: it has this right always.
+            yield
+            return
+        sys_.capset(sys_.CAP_DAC_READ_SEARCH)
+        try:
+            yield
+        finally:
+            sys_.capset(0, permitted=sys_.CAP_DAC_READ_SEARCH)
 
     def memory_kills(self) -> int:
         """How many processes the memory limit has killed."""

@@ -99,8 +99,9 @@ class Nest:
             # Empty: the keeper is gone, and nobody wants a sandbox.
             if orders:
                 spec = decode_spec(orders)
-                init.enter(spec, self._ground.staging_folder, fds, self._ground.filter_program)
-                gate.send(b"ready")
+                lower_fd = init.enter(spec, self._ground.staging_folder, fds, self._ground.filter_program)
+                socket.send_fds(gate, [b"ready"], [lower_fd])
+                os.close(lower_fd)
                 gate.close()
                 self._ground.spawner.run_init(link, spec)
         except SetupFailed as failure:
@@ -121,25 +122,40 @@ class Nest:
         """Let init switch the root: the keeper uses no host path any more."""
         self._gate.send(b"go")
 
-    async def arrived(self) -> None:
+    async def arrived(self) -> int:
         """Wait until init is confined.
+
+        Returns:
+            A descriptor of the template that lies below what the sandbox changes.
 
         Raises:
             SetupFailed: the step that was refused.
         """
-        self._gate.setblocking(False)
         try:
-            answer = await asyncio.get_running_loop().sock_recv(self._gate, 4096)
+            answer, fds = await _receive(self._gate)
         except OSError as error:
             raise SetupFailed("init", error.errno or errno.EPIPE) from error
         finally:
             self._gate.close()
-        if answer == b"ready":
-            return
+        if answer == b"ready" and fds:
+            return fds[0]
         if not answer:
             raise SetupFailed("init", errno.EPIPE)
         step, number = json.loads(answer)
         raise SetupFailed(str(step), int(number))
+
+
+async def _receive(gate: socket.socket) -> tuple[bytes, list[int]]:
+    """One message and the descriptor that came with it."""
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    loop.add_reader(gate.fileno(), arrived.set)
+    try:
+        await arrived.wait()
+    finally:
+        loop.remove_reader(gate.fileno())
+    raw, fds, _flags, _address = socket.recv_fds(gate, 4096, 1, socket.MSG_CMSG_CLOEXEC)
+    return raw, fds
 
 
 def _refuse(gate: socket.socket, step: str, number: int) -> None:

@@ -41,6 +41,7 @@ _CAPABILITIES: tuple[Capability, ...] = (
     "limits_disk",
     "egress",
     "listener",
+    "diff",
 )
 
 

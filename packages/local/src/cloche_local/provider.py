@@ -32,6 +32,8 @@ from cloche_contract.lifecycle import AgentEndpoint, SandboxRecord
 from cloche_contract.provider import (
     ConnectRequest,
     CreateRequest,
+    DiffRequest,
+    DiffResult,
     GetRequest,
     InspectRequest,
     InspectResult,
@@ -44,7 +46,7 @@ from cloche_contract.provider import (
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
-from cloche_local import agent_call, idempotency, inspection, network, probe, templates
+from cloche_local import agent_call, diff, idempotency, inspection, network, probe, templates
 from cloche_local.ending import end_keeper
 from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
 from cloche_local.limits import Group, find_hierarchy, left_groups
@@ -325,6 +327,20 @@ class LocalProvider:
         record = self._find(request.sandbox_id)
         rules = await self._update_network(record, (), ()) if record.has_egress else None
         return inspection.inspect(record, rules)
+
+    async def diff(self, request: DiffRequest) -> DiffResult:
+        """What was added, modified and deleted inside, compared with the template.
+
+        Raises:
+            SandboxNotFound: no live sandbox of this user has the id.
+            InvalidArgument: `after` comes from no page.
+            UnsupportedOperation: it was started by a version that cannot tell.
+            ProviderUnavailable, ProviderTimeout, ProviderFailed: its agent does not answer.
+        """
+        record = self._find(request.sandbox_id)
+        endpoint = self._endpoint(record)
+        token = endpoint.access_token.get_secret_value()
+        return await diff.compare(record, endpoint.socket_path or "", token, request)
 
     async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
         """Change the network allowlist of a sandbox that was made with one; what it no longer lists is cut.

@@ -58,12 +58,20 @@ PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
 
+# openat2(2)
+RESOLVE_NO_XDEV = 0x01
+RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_NO_SYMLINKS = 0x04
+RESOLVE_BENEATH = 0x08
+
+CAP_DAC_READ_SEARCH = 1 << 2
+
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _MADV_COLLAPSE = 25
 _CAP_VERSION_3 = 0x20080522
 
 # Numbers differ per machine below 424 only; from there on every architecture shares one table.
-_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _CAPGET = {"x86_64": 125, "aarch64": 90}
 _CAPSET = {"x86_64": 126, "aarch64": 91}
@@ -163,6 +171,19 @@ def mount_setattr(tree_fd: int, attributes: int, *, flags: int = AT_EMPTY_PATH, 
     _syscall("mount_setattr", _MOUNT_SETATTR, tree_fd, b"", flags, packed, _long(len(packed)))
 
 
+def open_beneath(folder_fd: int, name: bytes, flags: int) -> int:
+    """Open what is really at `name` below the folder: no link is followed, no mount is entered.
+
+    Raises:
+        OSError: EXDEV where something is mounted there, ELOOP where a link is in the way.
+    """
+    import struct
+
+    resolve = RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, resolve)
+    return _syscall("openat2", _OPENAT2, folder_fd, name, how, _long(len(how)))
+
+
 def prctl(option: int, value: int = 0, third: int = 0) -> int:
     """Change an attribute of this process."""
     zero = _unsigned_long(0)
@@ -197,14 +218,15 @@ def permitted_capabilities() -> int:
     return words[1] | words[4] << 32
 
 
-def capset(capabilities: int) -> None:
-    """Make `capabilities` (a bit set) the effective, permitted and inheritable set."""
+def capset(capabilities: int, *, permitted: int | None = None) -> None:
+    """Make `capabilities` (a bit set) the effective set, and the permitted one unless that is given."""
     import struct
 
     load()
-    low, high = capabilities & 0xFFFFFFFF, capabilities >> 32
+    allowed = capabilities if permitted is None else permitted
     header = struct.pack("=Ii", _CAP_VERSION_3, 0)
-    data = struct.pack("=IIIIII", low, low, 0, high, high, 0)
+    low, high = (capabilities & 0xFFFFFFFF, allowed & 0xFFFFFFFF), (capabilities >> 32, allowed >> 32)
+    data = struct.pack("=IIIIII", *low, 0, *high, 0)
     _syscall("capset", _CAPSET[_machine], header, data)
 
 

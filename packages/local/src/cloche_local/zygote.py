@@ -351,6 +351,7 @@ class _Agentd:
             become=lambda user: keeper.become(user.uid, user.gid),
             before_listening=keeper.become_ready,
             memory_kills=keeper.memory_kills,
+            changes=keeper.changes,
             facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
             **_egress_hooks(keeper.egress),
         )

@@ -29,6 +29,8 @@ from cloche_contract.errors import (
 from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
     ConnectRequest,
+    DiffRequest,
+    DiffResult,
     GetRequest,
     KillRequest,
     SandboxProvider,
@@ -142,6 +144,11 @@ class SandboxLink:
             remove=listed("remove", remove),
         )
         return tuple((await self.provider.update_network(request)).rules)
+
+    async def diff(self, limit: int, after: str | None) -> DiffResult:
+        """One page of what was changed inside."""
+        request = build(DiffRequest, sandbox_id=self.reference.sandbox_id, limit=limit, after=after)
+        return await self.provider.diff(request)
 
     async def kill(self) -> None:
         """Destroy the sandbox."""

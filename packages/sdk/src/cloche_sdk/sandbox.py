@@ -18,6 +18,7 @@ from cloche_contract.lifecycle import SandboxMetadata, SandboxRecord, SandboxSta
 from cloche_contract.provider import (
     ConnectRequest,
     CreateRequest,
+    DiffResult,
     GetRequest,
     KillRequest,
     ListRequest,
@@ -403,6 +404,18 @@ class AsyncSandbox:
             UnsupportedOperation: it was made without a network, or its provider has no allowlists.
         """
         return await self._link.update_network(allow, remove)
+
+    async def diff(self, limit: int = 1000, after: str | None = None) -> DiffResult:
+        """What was added, modified and deleted inside, compared with the template; in the order of the paths.
+
+        Args:
+            limit: how many changes at most, 1 to 10000; the sums are of all.
+            after: the `next` of the page before.
+
+        Raises:
+            UnsupportedOperation: its provider cannot tell.
+        """
+        return await self._link.diff(limit, after)
 
     async def refresh_info(self) -> SandboxMetadata:
         """Ask for current metadata; neither connects nor renews."""

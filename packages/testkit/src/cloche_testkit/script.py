@@ -12,7 +12,7 @@ from typing import Any, Literal
 import anyio
 
 Operation = Literal[
-    "create", "get", "list", "set_timeout", "kill", "connect", "inspect", "update_network", "probe", "close"
+    "create", "get", "list", "set_timeout", "kill", "connect", "inspect", "diff", "update_network", "probe", "close"
 ]
 
 

@@ -35,6 +35,8 @@ from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
     ConnectRequest,
     CreateRequest,
+    DiffRequest,
+    DiffResult,
     GetRequest,
     InspectRequest,
     InspectResult,
@@ -140,6 +142,11 @@ class ScriptedProvider:
             raise UnsupportedOperation(capability="exec")
         await self._plane.script.answer("connect")
         return record
+
+    async def diff(self, request: DiffRequest) -> DiffResult:
+        await self._arrive("diff", request)
+        self._visible(request.sandbox_id)
+        raise UnsupportedOperation(capability="diff")
 
     async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
         await self._arrive("update_network", request)

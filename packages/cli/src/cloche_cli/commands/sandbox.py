@@ -77,6 +77,12 @@ def _endpoint(sandbox_id: str) -> int:
     return show_endpoint(sandbox_id)
 
 
+def _diff(sandbox_id: str, limit: int, after: str | None) -> int:
+    from cloche_cli.changes import show_changes
+
+    return show_changes(sandbox_id, limit, after)
+
+
 def _network(sandbox_id: str, allow: tuple[str, ...], remove: tuple[str, ...]) -> int:
     from cloche_cli.sandboxes import update_network
 
@@ -177,6 +183,28 @@ endpoint = command(
     params=[_id()],
 )
 
+diff = command(
+    "diff",
+    _diff,
+    help=(
+        "Show what programs in a sandbox added, modified and deleted, compared with its template: everywhere that can "
+        "be written, also /tmp, /home, /app and /dev/shm. What is shown read-only is not compared. Names are written "
+        "with escapes; in JSON a name that is not UTF-8 comes with its bytes."
+    ),
+    examples=[
+        "abx sandbox diff sb-7f3a",
+        "abx sandbox diff sb-7f3a --limit 50",
+        "abx --json sandbox diff sb-7f3a",
+    ],
+    params=[
+        _id(),
+        click.Option(
+            ["--limit"], type=WholeNumber(1, 10000), default=1000, show_default=True, help="At most so many changes."
+        ),
+        click.Option(["--after"], type=Text(100000), help="Go on where a page ended: its `next`."),
+    ],
+)
+
 network = command(
     "network",
     _network,
@@ -218,6 +246,7 @@ sandbox: click.Group = LazyGroup(
             ("get", "get"),
             ("inspect", "inspect"),
             ("endpoint", "endpoint"),
+            ("diff", "diff"),
             ("network", "network"),
             ("kill", "kill"),
         ]

@@ -64,6 +64,7 @@ Capability: TypeAlias = Literal[
     "limits_disk",
     "egress",
     "listener",
+    "diff",
 ]
 CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "lifecycle",
@@ -84,7 +85,11 @@ CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "limits_disk",
     "egress",
     "listener",
+    "diff",
 )
+
+Change: TypeAlias = Literal["added", "modified", "deleted"]
+CHANGE_VALUES: Final[tuple[Change, ...]] = ("added", "modified", "deleted")
 
 ChangeType: TypeAlias = Literal[
     "EVENT_TYPE_UNSPECIFIED",
@@ -103,6 +108,12 @@ CHANGE_TYPE_VALUES: Final[tuple[ChangeType, ...]] = (
     "EVENT_TYPE_CHMOD",
 )
 
+ChangedPart: TypeAlias = Literal["content", "kind", "mode", "owner", "target"]
+CHANGED_PART_VALUES: Final[tuple[ChangedPart, ...]] = ("content", "kind", "mode", "owner", "target")
+
+EntryKind: TypeAlias = Literal["file", "directory", "symlink", "fifo", "socket", "device"]
+ENTRY_KIND_VALUES: Final[tuple[EntryKind, ...]] = ("file", "directory", "symlink", "fifo", "socket", "device")
+
 EntryType: TypeAlias = Literal["FILE_TYPE_UNSPECIFIED", "FILE_TYPE_FILE", "FILE_TYPE_DIRECTORY", "FILE_TYPE_SYMLINK"]
 ENTRY_TYPE_VALUES: Final[tuple[EntryType, ...]] = (
     "FILE_TYPE_UNSPECIFIED",
@@ -113,6 +124,9 @@ ENTRY_TYPE_VALUES: Final[tuple[EntryType, ...]] = (
 
 FileType: TypeAlias = Literal["file", "directory", "symlink", "other"]
 FILE_TYPE_VALUES: Final[tuple[FileType, ...]] = ("file", "directory", "symlink", "other")
+
+IncompleteReason: TypeAlias = Literal["too_many", "too_deep", "too_slow", "unreadable"]
+INCOMPLETE_REASON_VALUES: Final[tuple[IncompleteReason, ...]] = ("too_many", "too_deep", "too_slow", "unreadable")
 
 Language: TypeAlias = Literal["python", "javascript", "shell", "typescript", "r"]
 LANGUAGE_VALUES: Final[tuple[Language, ...]] = ("python", "javascript", "shell", "typescript", "r")

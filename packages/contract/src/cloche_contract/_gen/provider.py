@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.provider.operations import (
         ConnectRequest,
         CreateRequest,
+        DiffRequest,
+        DiffResult,
         GetRequest,
         InspectRequest,
         InspectResult,
@@ -83,6 +85,14 @@ class SandboxProvider(Protocol):
 
         Raises:
             SandboxNotFound, UnsupportedOperation, ProviderUnavailable, ProviderFailed.
+        """
+        ...
+
+    async def diff(self, request: DiffRequest) -> DiffResult:
+        """Tell what was added, modified and deleted in a live sandbox, compared with its template.
+
+        Raises:
+            SandboxNotFound, InvalidArgument, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed.
         """
         ...
 

@@ -18,6 +18,7 @@ import anyio
 from anyio.from_thread import BlockingPortal
 
 from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
+from cloche_contract.provider import DiffResult
 from cloche_sdk.code import OutputCallback
 from cloche_sdk.commands import DEFAULT_TIMEOUT_S, AsyncCommandHandle, AsyncCommands
 from cloche_sdk.endpoint import Endpoint
@@ -667,6 +668,18 @@ class Sandbox:
             UnsupportedOperation: it was made without a network, or its provider has no allowlists.
         """
         return _PORTAL.call(self._wrapped.update_network, allow=allow, remove=remove)
+
+    def diff(self, limit: int = 1000, after: str | None = None) -> DiffResult:
+        """What was added, modified and deleted inside, compared with the template; in the order of the paths.
+
+        Args:
+            limit: how many changes at most, 1 to 10000; the sums are of all.
+            after: the `next` of the page before.
+
+        Raises:
+            UnsupportedOperation: its provider cannot tell.
+        """
+        return _PORTAL.call(self._wrapped.diff, limit, after)
 
     def refresh_info(self) -> SandboxMetadata:
         """Ask for current metadata; neither connects nor renews."""

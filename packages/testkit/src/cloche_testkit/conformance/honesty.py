@@ -6,6 +6,7 @@ from cloche_contract.errors import IdempotencyConflict, UnsupportedLimit, Unsupp
 from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
     CreateRequest,
+    DiffRequest,
     GetRequest,
     InspectRequest,
     KillRequest,
@@ -84,6 +85,19 @@ class HonestyConformance(ProviderSuite):
         assert record.url.startswith(("http://", "https://"))
         assert made.agent is not None
         assert made.agent.access_token.get_secret_value() not in record.url
+
+    async def test_a_fresh_sandbox_has_changed_nothing_or_the_question_is_refused(
+        self, provider: SandboxProvider, sandbox: SandboxRecord, report: ProbeReport
+    ) -> None:
+        """Fault W8: what did the agent change?"""
+        request = DiffRequest(sandbox_id=sandbox.sandbox_id)
+        if "diff" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.diff(request)
+            return
+        told = await provider.diff(request)
+        assert (told.entries, told.next, told.incomplete) == ([], None, [])
+        assert told.not_included
 
     @pytest.mark.parametrize("resource", ["cpu", "memory"])
     async def test_a_limit_holds_or_is_refused(

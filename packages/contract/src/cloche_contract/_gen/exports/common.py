@@ -8,7 +8,11 @@ from cloche_contract.kernel.lazy import attribute
 
 if TYPE_CHECKING:
     from cloche_contract._gen.enums import CAPABILITY_VALUES as CAPABILITY_VALUES
+    from cloche_contract._gen.enums import CHANGE_VALUES as CHANGE_VALUES
+    from cloche_contract._gen.enums import CHANGED_PART_VALUES as CHANGED_PART_VALUES
+    from cloche_contract._gen.enums import ENTRY_KIND_VALUES as ENTRY_KIND_VALUES
     from cloche_contract._gen.enums import FILE_TYPE_VALUES as FILE_TYPE_VALUES
+    from cloche_contract._gen.enums import INCOMPLETE_REASON_VALUES as INCOMPLETE_REASON_VALUES
     from cloche_contract._gen.enums import LANGUAGE_VALUES as LANGUAGE_VALUES
     from cloche_contract._gen.enums import LIMIT_RESOURCE_VALUES as LIMIT_RESOURCE_VALUES
     from cloche_contract._gen.enums import RESULT_TYPE_VALUES as RESULT_TYPE_VALUES
@@ -17,7 +21,11 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import TEXT_ENCODING_VALUES as TEXT_ENCODING_VALUES
     from cloche_contract._gen.enums import WRITE_ENCODING_VALUES as WRITE_ENCODING_VALUES
     from cloche_contract._gen.enums import Capability as Capability
+    from cloche_contract._gen.enums import Change as Change
+    from cloche_contract._gen.enums import ChangedPart as ChangedPart
+    from cloche_contract._gen.enums import EntryKind as EntryKind
     from cloche_contract._gen.enums import FileType as FileType
+    from cloche_contract._gen.enums import IncompleteReason as IncompleteReason
     from cloche_contract._gen.enums import Language as Language
     from cloche_contract._gen.enums import LimitResource as LimitResource
     from cloche_contract._gen.enums import ResultType as ResultType
@@ -33,12 +41,20 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "CAPABILITY_VALUES": "cloche_contract._gen.enums",
+    "CHANGED_PART_VALUES": "cloche_contract._gen.enums",
+    "CHANGE_VALUES": "cloche_contract._gen.enums",
     "Capability": "cloche_contract._gen.enums",
+    "Change": "cloche_contract._gen.enums",
+    "ChangedPart": "cloche_contract._gen.enums",
     "CodeError": "cloche_contract._gen.models.common.execution",
     "Denial": "cloche_contract._gen.models.common.network",
+    "ENTRY_KIND_VALUES": "cloche_contract._gen.enums",
+    "EntryKind": "cloche_contract._gen.enums",
     "FILE_TYPE_VALUES": "cloche_contract._gen.enums",
     "FileEntry": "cloche_contract._gen.models.common.files",
     "FileType": "cloche_contract._gen.enums",
+    "INCOMPLETE_REASON_VALUES": "cloche_contract._gen.enums",
+    "IncompleteReason": "cloche_contract._gen.enums",
     "LANGUAGE_VALUES": "cloche_contract._gen.enums",
     "LIMIT_RESOURCE_VALUES": "cloche_contract._gen.enums",
     "Language": "cloche_contract._gen.enums",
@@ -59,12 +75,20 @@ _WHERE = {
 
 __all__ = [
     "CAPABILITY_VALUES",
+    "CHANGED_PART_VALUES",
+    "CHANGE_VALUES",
     "Capability",
+    "Change",
+    "ChangedPart",
     "CodeError",
     "Denial",
+    "ENTRY_KIND_VALUES",
+    "EntryKind",
     "FILE_TYPE_VALUES",
     "FileEntry",
     "FileType",
+    "INCOMPLETE_REASON_VALUES",
+    "IncompleteReason",
     "LANGUAGE_VALUES",
     "LIMIT_RESOURCE_VALUES",
     "Language",

@@ -9,6 +9,10 @@ from cloche_contract.kernel.lazy import attribute
 if TYPE_CHECKING:
     from cloche_contract._gen.models.provider.operations import ConnectRequest as ConnectRequest
     from cloche_contract._gen.models.provider.operations import CreateRequest as CreateRequest
+    from cloche_contract._gen.models.provider.operations import DiffEntry as DiffEntry
+    from cloche_contract._gen.models.provider.operations import DiffRequest as DiffRequest
+    from cloche_contract._gen.models.provider.operations import DiffResult as DiffResult
+    from cloche_contract._gen.models.provider.operations import EntryState as EntryState
     from cloche_contract._gen.models.provider.operations import GetRequest as GetRequest
     from cloche_contract._gen.models.provider.operations import InspectRequest as InspectRequest
     from cloche_contract._gen.models.provider.operations import InspectResult as InspectResult
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
 _WHERE = {
     "ConnectRequest": "cloche_contract._gen.models.provider.operations",
     "CreateRequest": "cloche_contract._gen.models.provider.operations",
+    "DiffEntry": "cloche_contract._gen.models.provider.operations",
+    "DiffRequest": "cloche_contract._gen.models.provider.operations",
+    "DiffResult": "cloche_contract._gen.models.provider.operations",
+    "EntryState": "cloche_contract._gen.models.provider.operations",
     "GetRequest": "cloche_contract._gen.models.provider.operations",
     "InspectRequest": "cloche_contract._gen.models.provider.operations",
     "InspectResult": "cloche_contract._gen.models.provider.operations",
@@ -44,6 +52,10 @@ _WHERE = {
 __all__ = [
     "ConnectRequest",
     "CreateRequest",
+    "DiffEntry",
+    "DiffRequest",
+    "DiffResult",
+    "EntryState",
     "GetRequest",
     "InspectRequest",
     "InspectResult",

@@ -276,6 +276,237 @@ class InspectRequest(BaseModel):
     """
 
 
+class DiffRequest(BaseModel):
+    """
+    Which sandbox, and which page of its changes.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+    limit: Annotated[
+        StrictInt,
+        Field(
+            ge=1,
+            json_schema_extra={"x-unit": "count", "x-disclosure": "operator"},
+            le=10000,
+        ),
+    ] = 1000
+    """
+    Changes of one page, 1 to 10000.
+    """
+    after: Annotated[
+        StrictStr | MISSING,
+        Field(
+            json_schema_extra={"x-disclosure": "operator"},
+            max_length=100000,
+            min_length=1,
+        ),
+    ] = MISSING
+    """
+    Where the page before ended: its `next`.
+    """
+
+
+class EntryState(BaseModel):
+    """
+    What an entry was before it was modified.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    kind: Annotated[
+        Literal["file", "directory", "symlink", "fifo", "socket", "device"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    What an entry is.
+    """
+    mode: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Permission bits, octal.
+    """
+    size: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes", "x-disclosure": "operator"}),
+    ]
+    """
+    Size of a file in bytes, else 0.
+    """
+    uid: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "native", "x-disclosure": "operator"}),
+    ]
+    """
+    Owner, as the sandbox numbers users.
+    """
+    gid: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "native", "x-disclosure": "operator"}),
+    ]
+    """
+    Group, as the sandbox numbers groups.
+    """
+
+
+class DiffEntry(BaseModel):
+    """
+    One path that is not as the template has it.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    path: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Absolute path inside the sandbox; bytes that are not UTF-8 are replaced.
+    """
+    path_base64: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})] = None
+    """
+    The bytes of a path that is not UTF-8, Base64, or null.
+    """
+    change: Annotated[
+        Literal["added", "modified", "deleted"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    What happened to an entry.
+    """
+    changed: Annotated[
+        list[Literal["content", "kind", "mode", "owner", "target"]],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=5),
+    ] = []
+    """
+    What of a modified entry differs.
+    """
+    kind: Annotated[
+        Literal["file", "directory", "symlink", "fifo", "socket", "device"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    What an entry is.
+    """
+    mode: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Permission bits, octal.
+    """
+    size: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes", "x-disclosure": "operator"}),
+    ]
+    """
+    Size of a file in bytes, else 0.
+    """
+    uid: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "native", "x-disclosure": "operator"}),
+    ]
+    """
+    Owner, as the sandbox numbers users.
+    """
+    gid: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "native", "x-disclosure": "operator"}),
+    ]
+    """
+    Group, as the sandbox numbers groups.
+    """
+    links: Annotated[
+        StrictInt,
+        Field(ge=1, json_schema_extra={"x-unit": "count", "x-disclosure": "operator"}),
+    ] = 1
+    """
+    How many names the file has.
+    """
+    target: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})] = None
+    """
+    Where a symbolic link points, or null.
+    """
+    target_base64: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})] = None
+    """
+    The bytes of a target that is not UTF-8, Base64, or null.
+    """
+    before: Annotated[EntryState | None, Field(json_schema_extra={"x-disclosure": "operator"})] = None
+    """
+    What a modified entry was, or null.
+    """
+
+
+class DiffResult(BaseModel):
+    """
+    What a sandbox changed: one page of entries, and the sums of all of them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
+    """
+    Id of the sandbox.
+    """
+    entries: Annotated[
+        list[DiffEntry],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=10000),
+    ]
+    """
+    Changes of this page, in the order of their paths.
+    """
+    next: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    What to give as `after` for the next page, or null at the end.
+    """
+    added: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "count", "x-disclosure": "operator"}),
+    ]
+    """
+    Added entries, on all pages.
+    """
+    modified: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "count", "x-disclosure": "operator"}),
+    ]
+    """
+    Modified entries, on all pages.
+    """
+    deleted: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "count", "x-disclosure": "operator"}),
+    ]
+    """
+    Deleted entries, on all pages.
+    """
+    added_bytes: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes", "x-disclosure": "operator"}),
+    ]
+    """
+    Bytes of added and rewritten files, each counted once.
+    """
+    incomplete: Annotated[
+        list[Literal["too_many", "too_deep", "too_slow", "unreadable"]],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=4),
+    ]
+    """
+    Why something may be missing; empty when nothing is.
+    """
+    not_included: Annotated[
+        list[StrictStr],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=1000),
+    ]
+    """
+    Paths that are shown read-only or made by the kernel; nothing below them is compared.
+    """
+
+
 AllowItem = TypeAliasType("AllowItem", Annotated[StrictStr, Field(max_length=300, min_length=1)])
 
 
@@ -516,6 +747,7 @@ class ProbeReport(BaseModel):
                 "limits_disk",
                 "egress",
                 "listener",
+                "diff",
             ]
         ],
         Field(json_schema_extra={"x-disclosure": "operator"}, max_length=64),
