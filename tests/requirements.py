@@ -55,6 +55,7 @@ FAULTS: Mapping[str, Requirement] = {
     "O9": Requirement("Truncated output always says so.", "Ix#425"),
     "O15": Requirement("Large output of a terminal arrives whole.", "libmodal#245"),
     "O17": Requirement("Text outside ASCII prints on any host locale.", "pytoutv#73"),
+    "O18": Requirement("A page of output stays below what clients take.", "rollbar-mcp#28"),
     "O19": Requirement("A task that has ended stays readable.", "DesktopCommander#166"),
     "F1": Requirement("Every byte value survives a write and a read.", "slicc#2878"),
     "F4": Requirement("Malformed Base64 is refused before the file is touched.", "openai-agents-js#1787"),
@@ -131,6 +132,12 @@ TOOLS: Mapping[str, Requirement] = {
     "kill_sandbox": Requirement(
         "A sandbox and everything in it is gone when the call returns.", "seed-001#kill_sandbox"
     ),
+    "start_task": Requirement(
+        "A command runs in the background and belongs to the sandbox; nothing is made for it.",
+        "seed-000#background-tasks",
+    ),
+    "get_task": Requirement("State and output of a task, page by page, from any session.", "seed-000#background-tasks"),
+    "cancel_task": Requirement("A task ends with everything that it started.", "seed-000#background-tasks"),
     # new tools above this line
 }
 

@@ -20,9 +20,10 @@ from cloche_codegen.load import SchemaError
 from cloche_sdk.commands import AsyncCommands
 from cloche_sdk.files import AsyncFiles
 from cloche_sdk.sandbox import AsyncSandbox
+from cloche_sdk.tasks import AsyncTasks
 
-PAIRS = ("Sandbox", "Commands", "Files", "CommandHandle")
-SOURCES = {"Sandbox": AsyncSandbox, "Commands": AsyncCommands, "Files": AsyncFiles}
+PAIRS = ("Sandbox", "Commands", "Files", "CommandHandle", "Tasks")
+SOURCES = {"Sandbox": AsyncSandbox, "Commands": AsyncCommands, "Files": AsyncFiles, "Tasks": AsyncTasks}
 
 
 def _facade(name: str) -> Any:

@@ -19,6 +19,12 @@ def doors(scripted_plane: ScriptedPlane) -> Doors:
 
 
 @pytest.fixture
+def scripted_doors() -> Doors:
+    """The scripted provider as the default, on the clock of this machine."""
+    return Doors(settings=load_settings({}).override(provider="scripted"), environ={})
+
+
+@pytest.fixture
 async def tools(unsandboxed_plane: ScriptedPlane) -> AsyncGenerator[Tools]:
     """The tools of one session, on the real agent, WITHOUT ISOLATION."""
     settings = load_settings({}).override(provider="scripted")

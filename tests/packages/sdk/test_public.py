@@ -18,6 +18,7 @@ PUBLIC = [
     "AsyncCommands",
     "AsyncFiles",
     "AsyncSandbox",
+    "AsyncTasks",
     "CodeError",
     "CodeResult",
     "CommandHandle",
@@ -38,6 +39,10 @@ PUBLIC = [
     "Sandbox",
     "SandboxSession",
     "Settings",
+    "TaskInfo",
+    "TaskReport",
+    "TaskText",
+    "Tasks",
     "WriteResult",
     "load_settings",
 ]

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._gen.sync import CommandHandle, Commands, Files, Sandbox
+    from ._gen.sync import CommandHandle, Commands, Files, Sandbox, Tasks
     from .commands import AsyncCommandHandle, AsyncCommands, CommandInterrupted, CommandTimeout
     from .config import Settings, load_settings
     from .endpoint import Endpoint
@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     )
     from .sandbox import AsyncSandbox
     from .session import SandboxSession
+    from .task_text import TaskText
+    from .tasks import AsyncTasks, TaskInfo, TaskReport
 
 __all__ = [
     "AsyncCommandHandle",
     "AsyncCommands",
     "AsyncFiles",
     "AsyncSandbox",
+    "AsyncTasks",
     "CodeError",
     "CodeResult",
     "CommandHandle",
@@ -62,12 +65,16 @@ __all__ = [
     "Sandbox",
     "SandboxSession",
     "Settings",
+    "TaskInfo",
+    "TaskReport",
+    "TaskText",
+    "Tasks",
     "WriteResult",
     "load_settings",
 ]
 
 _MODULES = {
-    "_gen.sync": ("CommandHandle", "Commands", "Files", "Sandbox"),
+    "_gen.sync": ("CommandHandle", "Commands", "Files", "Sandbox", "Tasks"),
     "commands": ("AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout"),
     "config": ("Settings", "load_settings"),
     "endpoint": ("Endpoint",),
@@ -87,6 +94,8 @@ _MODULES = {
     ),
     "sandbox": ("AsyncSandbox",),
     "session": ("SandboxSession",),
+    "task_text": ("TaskText",),
+    "tasks": ("AsyncTasks", "TaskInfo", "TaskReport"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

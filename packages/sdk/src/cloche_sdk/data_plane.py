@@ -57,7 +57,8 @@ class AgentChannel:
     async def unary(self, path: str, message: Mapping[str, Any], *, headers: Mapping[str, str]) -> Mapping[str, Any]:
         """Send one message and return the one that answers it."""
         content = json.dumps(message).encode()
-        async with self.send("POST", path, content=content, headers={**_UNARY, **headers}) as reply:
+        wait_s = self._link.patience_s + float(message.get("wait_ms") or 0) / 1000
+        async with self.send("POST", path, content=content, headers={**_UNARY, **headers}, wait_s=wait_s) as reply:
             body = await reply.read(connect.MESSAGE_LIMIT_BYTES)
         return _object(body)
 

@@ -84,6 +84,15 @@ class SandboxLink:
         self._lifetime_s = seconds
         self._renew_headers = {} if seconds is None else {HEADER_RENEW: str(seconds)}
 
+    def new_id(self) -> str:
+        """A name that nobody can guess, for something in the sandbox."""
+        return self._doors.ids.new_id()
+
+    @property
+    def remaining_s(self) -> float | None:
+        """How long the sandbox lives, as far as is known here."""
+        return None if self._deadline is None else (self._deadline - self._doors.clock.now()).total_seconds()
+
     async def enter(self) -> tuple[AgentHttp, Mapping[str, str]]:
         """The agent's connection, and the headers that renew the lifetime with this request.
 
@@ -153,6 +162,7 @@ class SandboxLink:
     async def kill(self) -> None:
         """Destroy the sandbox."""
         await self.provider.kill(KillRequest(sandbox_id=self.reference.sandbox_id))
+        self.ended = True
 
     async def kill_quietly(self) -> None:
         """Destroy the sandbox; that it is gone already is no error."""

@@ -34,6 +34,7 @@ from .link import SandboxLink
 from .providers import Doors, ProviderPool, Reference
 from .requests import build, listed
 from .results import Execution
+from .tasks import AsyncTasks
 
 __all__ = ["AsyncSandbox"]
 
@@ -60,6 +61,7 @@ class AsyncSandbox:
         self._made_here = made_here
         self.commands = AsyncCommands(link)
         self.files = AsyncFiles(link)
+        self.tasks = AsyncTasks(link)
 
     @classmethod
     async def create(

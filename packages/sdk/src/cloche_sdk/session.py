@@ -8,6 +8,7 @@ One state machine for the rules of seed 001, part 2, and seed 000:
   or makes one; concurrent first calls share it. An explicit create becomes the default.
 - An id that is no slot is foreign (D16): it is used, and nothing here changes.
 - A default that is found dead is dropped by the call that meets it, which says so (D18).
+- A slot whose sandbox took a background task is let go at the end and not destroyed: it lives until its timeout.
 - The end takes every slot away at once, then destroys each, bounded and shielded.
 """
 
@@ -181,14 +182,17 @@ class SandboxSession:
         return self.name(reference)
 
     @asynccontextmanager
-    async def use(self, sandbox_id: str | None, busy_s: int = 0) -> AsyncGenerator[AsyncSandbox, None]:
+    async def use(
+        self, sandbox_id: str | None, busy_s: int = 0, *, make: bool = True
+    ) -> AsyncGenerator[AsyncSandbox, None]:
         """A sandbox to work with, made when there is none and no id is given.
 
         Args:
             busy_s: how long the work may take; a use that outlasts the lifetime renews while it lasts.
+            make: False refuses a call without an id where there is no default.
         """
         if sandbox_id is None:
-            slot = await self._default_slot(make=True)
+            slot = await self._default_slot(make=make)
         else:
             slot, reference = await self._find(sandbox_id)
             if slot is None:
@@ -206,6 +210,19 @@ class SandboxSession:
                 done.set()
             if sandbox.link.ended:
                 self.forget_lost(slot)
+
+    def keep_tasks_of(self, sandbox: AsyncSandbox) -> bool:
+        """Note that a sandbox took a background task; tells whether it outlives this session.
+
+        What the end has taken meanwhile is destroyed: nothing restores its ownership. A foreign one was never ours
+        to destroy.
+        """
+        if self._ending:
+            return False
+        slot = self._slots.get(sandbox.link.reference)
+        if slot is not None:
+            slot.holds_tasks = True
+        return not sandbox.link.ended
 
     def name(self, reference: Reference) -> str:
         """How an id is shown: plain where the provider is this session's, else qualified."""

@@ -12,7 +12,7 @@ from cloche_contract.kernel.toolset import ToolCall
 
 from .results import CommandResult, Denial, Execution
 
-__all__ = ["shown_command", "shown_execution"]
+__all__ = ["denied_note", "shown_command", "shown_execution"]
 
 RESULT_TEXT_CHARS = 30_000
 ERROR_CHARS = 10_000
@@ -75,7 +75,7 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
     if result.timed_out:
         yield _TIMED_OUT
     if result.denied:
-        yield _denied(result.denied)
+        yield denied_note(result.denied)
     if result.stop_reason == "sandbox_lost":
         yield _SANDBOX_LOST
     elif isinstance(result, Execution):
@@ -87,7 +87,7 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
             yield _STATE_LOST
 
 
-def _denied(denied: Sequence[Denial]) -> str:
+def denied_note(denied: Sequence[Denial]) -> str:
     """What the network allowlist denied, and what the operator can do. Hosts are bounded and checked by the agent."""
     shown = denied[:DENIALS_SHOWN]
     targets = ", ".join(entry.target for entry in shown)

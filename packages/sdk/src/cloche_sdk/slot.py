@@ -31,6 +31,7 @@ class Slot:
         self.request = request
         self.lazy = lazy
         self.unwanted = False
+        self.holds_tasks = False
         self.alive = False
         self.settled = anyio.Event()
         self.sandbox: AsyncSandbox | None = None
@@ -91,7 +92,9 @@ class Slot:
             self.alive = False
 
     async def end(self, grace_s: float) -> None:
-        """Destroy the sandbox at the end of the session, whatever state it is in."""
+        """Destroy the sandbox at the end of the session, whatever state it is in; one with tasks lives on."""
+        if self.holds_tasks:
+            return
         with anyio.move_on_after(grace_s):
             await self.settled.wait()
         if not self.settled.is_set():

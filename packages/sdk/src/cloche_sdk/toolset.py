@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,16 +22,22 @@ from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
 
 from .code import execute_code
 from .config import load_settings
+from .hidden import hidden_values
 from .providers import Doors
 from .session import SandboxSession
 from .shown import shown_command, shown_execution
+from .shown_tasks import shown_report, start_note
 
 if TYPE_CHECKING:
     from cloche_contract.sandbox import (
+        CancelTaskInput,
+        CancelTaskOutput,
         CreateSandboxInput,
         CreateSandboxOutput,
         GetSandboxInput,
         GetSandboxOutput,
+        GetTaskInput,
+        GetTaskOutput,
         KillSandboxInput,
         KillSandboxOutput,
         ListFilesInput,
@@ -47,6 +53,8 @@ if TYPE_CHECKING:
         SandboxTools,
         SetSandboxTimeoutInput,
         SetSandboxTimeoutOutput,
+        StartTaskInput,
+        StartTaskOutput,
         WriteFileInput,
         WriteFileOutput,
     )
@@ -81,14 +89,15 @@ def open_toolset(options: ToolSetOptions) -> AbstractAsyncContextManager[ToolSes
 async def _opened(doors: Doors, template: str) -> AsyncGenerator[SandboxToolSet, None]:
     async with SandboxSession(doors, template=template) as session:
         session.warm_soon()
-        yield SandboxToolSet(session)
+        yield SandboxToolSet(session, hidden_values(doors.settings, doors.environ))
 
 
 class SandboxToolSet:
     """One client's sandbox tools: a method per tool."""
 
-    def __init__(self, session: SandboxSession) -> None:
+    def __init__(self, session: SandboxSession, hide: Sequence[str] = ()) -> None:
         self._session = session
+        self._hide = hide
 
     @property
     def handlers(self) -> SandboxTools:
@@ -160,6 +169,45 @@ class SandboxToolSet:
             listing = await sandbox.files.list(request.path, limit=ENTRIES_LIMIT)
         files = [common.FileEntry(name=e.name, path=e.path, type=e.type, size=e.size) for e in listing.entries]
         return results.ListFilesOutput(files=files, total=listing.total, truncated=listing.truncated)
+
+    async def start_task(self, request: StartTaskInput, call: ToolCall) -> StartTaskOutput:
+        """Start a background task."""
+        async with self._session.use(_given(request.sandbox_id), make=False) as sandbox:
+            info = await sandbox.tasks.start(request.command, cwd=_given(request.cwd), timeout=request.timeout)
+            retained = self._session.keep_tasks_of(sandbox)
+        told = results.StartTaskOutput(
+            task_id=info.task_id,
+            state=info.state,
+            sandbox_id=self._session.name(sandbox.link.reference),
+            retained_until_sandbox_ttl=retained,
+        )
+        note = start_note(info, request.timeout, sandbox.link.remaining_s)
+        return told if note is None else told.model_copy(update={"note": note})
+
+    async def get_task(self, request: GetTaskInput, call: ToolCall) -> GetTaskOutput:
+        """Read a background task."""
+        async with self._session.use(request.sandbox_id, request.wait, make=False) as sandbox:
+            report = await sandbox.tasks.get(
+                request.task_id,
+                stdout_offset=request.stdout_offset,
+                stderr_offset=request.stderr_offset,
+                limit=request.limit,
+                wait=request.wait,
+                hide=self._hide,
+            )
+        return results.GetTaskOutput(**shown_report(report, self._session.name(sandbox.link.reference)))
+
+    async def cancel_task(self, request: CancelTaskInput, call: ToolCall) -> CancelTaskOutput:
+        """End a background task."""
+        async with self._session.use(request.sandbox_id, make=False) as sandbox:
+            report = await sandbox.tasks.cancel(
+                request.task_id,
+                stdout_offset=request.stdout_offset,
+                stderr_offset=request.stderr_offset,
+                limit=request.limit,
+                hide=self._hide,
+            )
+        return results.CancelTaskOutput(**shown_report(report, self._session.name(sandbox.link.reference)))
 
 
 def _given(value: _T | MISSING) -> _T | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from cloche_contract._gen.models.sandbox.cancel_task import CancelTaskInput, CancelTaskOutput
     from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxInput, CreateSandboxOutput
     from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxInput, GetSandboxOutput
+    from cloche_contract._gen.models.sandbox.get_task import GetTaskInput, GetTaskOutput
     from cloche_contract._gen.models.sandbox.kill_sandbox import KillSandboxInput, KillSandboxOutput
     from cloche_contract._gen.models.sandbox.list_files import ListFilesInput, ListFilesOutput
     from cloche_contract._gen.models.sandbox.list_sandboxes import ListSandboxesInput, ListSandboxesOutput
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.sandbox.run_code import RunCodeInput, RunCodeOutput
     from cloche_contract._gen.models.sandbox.run_command import RunCommandInput, RunCommandOutput
     from cloche_contract._gen.models.sandbox.set_sandbox_timeout import SetSandboxTimeoutInput, SetSandboxTimeoutOutput
+    from cloche_contract._gen.models.sandbox.start_task import StartTaskInput, StartTaskOutput
     from cloche_contract._gen.models.sandbox.write_file import WriteFileInput, WriteFileOutput
     from cloche_contract.kernel.toolset import ToolCall
 
@@ -59,4 +62,16 @@ class SandboxTools(Protocol):
 
     async def kill_sandbox(self, request: KillSandboxInput, call: ToolCall) -> KillSandboxOutput:
         """Destroy a sandbox and everything in it."""
+        ...
+
+    async def start_task(self, request: StartTaskInput, call: ToolCall) -> StartTaskOutput:
+        """Start one shell command (sh -c) in the background and return at once with a task_id; get_task reads it, cancel_task ends it."""
+        ...
+
+    async def get_task(self, request: GetTaskInput, call: ToolCall) -> GetTaskOutput:
+        """Read the state of a background task and a part of its output."""
+        ...
+
+    async def cancel_task(self, request: CancelTaskInput, call: ToolCall) -> CancelTaskOutput:
+        """End a background task and everything that it started: SIGTERM, then SIGKILL after a second."""
         ...

@@ -17,6 +17,9 @@ SandboxToolName: TypeAlias = Literal[
     "write_file",
     "list_files",
     "kill_sandbox",
+    "start_task",
+    "get_task",
+    "cancel_task",
 ]
 
 DISPATCH: Final[Mapping[str, Mapping[str, Entry]]] = {
@@ -41,5 +44,8 @@ DISPATCH: Final[Mapping[str, Mapping[str, Entry]]] = {
         "kill_sandbox": Entry(
             "cloche_contract._gen.models.sandbox.kill_sandbox", "KillSandboxInput", "KillSandboxOutput"
         ),
+        "start_task": Entry("cloche_contract._gen.models.sandbox.start_task", "StartTaskInput", "StartTaskOutput"),
+        "get_task": Entry("cloche_contract._gen.models.sandbox.get_task", "GetTaskInput", "GetTaskOutput"),
+        "cancel_task": Entry("cloche_contract._gen.models.sandbox.cancel_task", "CancelTaskInput", "CancelTaskOutput"),
     },
 }

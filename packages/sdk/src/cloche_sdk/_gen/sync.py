@@ -1,6 +1,6 @@
 """The synchronous SDK: the same objects, each call run on one event loop in a thread of its own.
 
-Generated from these modules of the SDK: commands, files, sandbox. Do not edit.
+Generated from these modules of the SDK: commands, files, sandbox, tasks. Do not edit.
 Callbacks run in that thread; they must not call back into these objects.
 """
 
@@ -26,8 +26,9 @@ from cloche_sdk.files import LIST_LIMIT, READ_LIMIT_BYTES, AsyncFiles
 from cloche_sdk.providers import Doors
 from cloche_sdk.results import CommandResult, Execution, FileEntry, FileListing, ProcessInfo, WriteResult
 from cloche_sdk.sandbox import AsyncSandbox
+from cloche_sdk.tasks import TASK_PAGE_BYTES, TASK_TIMEOUT_S, AsyncTasks, TaskInfo, TaskReport
 
-__all__ = ("CommandHandle", "Commands", "Files", "Sandbox")
+__all__ = ("CommandHandle", "Commands", "Files", "Sandbox", "Tasks")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -304,6 +305,93 @@ class Files:
         return _PORTAL.call(self._wrapped.rename, source, destination)
 
 
+class Tasks:
+    """Starts, reads and cancels background tasks of one sandbox."""
+
+    def __init__(self, wrapped: AsyncTasks) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    def start(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        envs: Mapping[str, str] | None = None,
+        timeout: int = TASK_TIMEOUT_S,
+    ) -> TaskInfo:
+        """Start a shell command in the background and return at once.
+
+        It runs until it ends, until it is cancelled, or for `timeout` seconds; everything that it started ends with
+        it. Where the answer is lost, the state is `unknown`: the task may run. It is never submitted twice.
+
+        Raises:
+            CwdNotFound, CommandFailedToStart, TaskLimit: it was not started.
+            SandboxLost, SandboxExpired: the sandbox is gone.
+        """
+        return _PORTAL.call(self._wrapped.start, command, cwd=cwd, envs=envs, timeout=timeout)
+
+    def get(
+        self,
+        task_id: str,
+        *,
+        stdout_offset: int = 0,
+        stderr_offset: int = 0,
+        limit: int = TASK_PAGE_BYTES,
+        wait: int = 0,
+        hide: Sequence[str] = (),
+    ) -> TaskReport:
+        """Read the state of a task and a part of its output.
+
+        Args:
+            stdout_offset, stderr_offset: where to begin, in bytes; `next_offset` of the report before.
+            limit: bytes of each stream at most.
+            wait: seconds to wait, at most, for its end or for output beyond the offsets.
+            hide: texts that are replaced in the output.
+
+        Raises:
+            TaskNotFound: there is none of that id.
+        """
+        return _PORTAL.call(
+            self._wrapped.get,
+            task_id,
+            stdout_offset=stdout_offset,
+            stderr_offset=stderr_offset,
+            limit=limit,
+            wait=wait,
+            hide=hide,
+        )
+
+    def cancel(
+        self,
+        task_id: str,
+        *,
+        stdout_offset: int = 0,
+        stderr_offset: int = 0,
+        limit: int = TASK_PAGE_BYTES,
+        hide: Sequence[str] = (),
+    ) -> TaskReport:
+        """End a task and everything that it started, first by SIGTERM and then by SIGKILL.
+
+        Returns when it is gone; one that has ended is left as it is.
+
+        Raises:
+            TaskNotFound: there is none of that id.
+        """
+        return _PORTAL.call(
+            self._wrapped.cancel,
+            task_id,
+            stdout_offset=stdout_offset,
+            stderr_offset=stderr_offset,
+            limit=limit,
+            hide=hide,
+        )
+
+    def list(self) -> tuple[TaskInfo, ...]:
+        """Every task that the sandbox still knows, oldest first."""
+        return _PORTAL.call(self._wrapped.list)
+
+
 class Sandbox:
     """An isolated machine: run commands and code in it, and work on its files.
 
@@ -317,6 +405,7 @@ class Sandbox:
         self._wrapped = wrapped
         self.commands = Commands(wrapped.commands)
         self.files = Files(wrapped.files)
+        self.tasks = Tasks(wrapped.tasks)
 
     @classmethod
     def create(

@@ -8,10 +8,14 @@ from cloche_contract.kernel.lazy import attribute
 
 if TYPE_CHECKING:
     from cloche_contract._gen.handlers import SandboxTools as SandboxTools
+    from cloche_contract._gen.models.sandbox.cancel_task import CancelTaskInput as CancelTaskInput
+    from cloche_contract._gen.models.sandbox.cancel_task import CancelTaskOutput as CancelTaskOutput
     from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxInput as CreateSandboxInput
     from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxOutput as CreateSandboxOutput
     from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxInput as GetSandboxInput
     from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxOutput as GetSandboxOutput
+    from cloche_contract._gen.models.sandbox.get_task import GetTaskInput as GetTaskInput
+    from cloche_contract._gen.models.sandbox.get_task import GetTaskOutput as GetTaskOutput
     from cloche_contract._gen.models.sandbox.kill_sandbox import KillSandboxInput as KillSandboxInput
     from cloche_contract._gen.models.sandbox.kill_sandbox import KillSandboxOutput as KillSandboxOutput
     from cloche_contract._gen.models.sandbox.list_files import ListFilesInput as ListFilesInput
@@ -28,15 +32,21 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.sandbox.set_sandbox_timeout import (
         SetSandboxTimeoutOutput as SetSandboxTimeoutOutput,
     )
+    from cloche_contract._gen.models.sandbox.start_task import StartTaskInput as StartTaskInput
+    from cloche_contract._gen.models.sandbox.start_task import StartTaskOutput as StartTaskOutput
     from cloche_contract._gen.models.sandbox.write_file import WriteFileInput as WriteFileInput
     from cloche_contract._gen.models.sandbox.write_file import WriteFileOutput as WriteFileOutput
     from cloche_contract._gen.registry import SandboxToolName as SandboxToolName
 
 _WHERE = {
+    "CancelTaskInput": "cloche_contract._gen.models.sandbox.cancel_task",
+    "CancelTaskOutput": "cloche_contract._gen.models.sandbox.cancel_task",
     "CreateSandboxInput": "cloche_contract._gen.models.sandbox.create_sandbox",
     "CreateSandboxOutput": "cloche_contract._gen.models.sandbox.create_sandbox",
     "GetSandboxInput": "cloche_contract._gen.models.sandbox.get_sandbox",
     "GetSandboxOutput": "cloche_contract._gen.models.sandbox.get_sandbox",
+    "GetTaskInput": "cloche_contract._gen.models.sandbox.get_task",
+    "GetTaskOutput": "cloche_contract._gen.models.sandbox.get_task",
     "KillSandboxInput": "cloche_contract._gen.models.sandbox.kill_sandbox",
     "KillSandboxOutput": "cloche_contract._gen.models.sandbox.kill_sandbox",
     "ListFilesInput": "cloche_contract._gen.models.sandbox.list_files",
@@ -53,15 +63,21 @@ _WHERE = {
     "SandboxTools": "cloche_contract._gen.handlers",
     "SetSandboxTimeoutInput": "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
     "SetSandboxTimeoutOutput": "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
+    "StartTaskInput": "cloche_contract._gen.models.sandbox.start_task",
+    "StartTaskOutput": "cloche_contract._gen.models.sandbox.start_task",
     "WriteFileInput": "cloche_contract._gen.models.sandbox.write_file",
     "WriteFileOutput": "cloche_contract._gen.models.sandbox.write_file",
 }
 
 __all__ = [
+    "CancelTaskInput",
+    "CancelTaskOutput",
     "CreateSandboxInput",
     "CreateSandboxOutput",
     "GetSandboxInput",
     "GetSandboxOutput",
+    "GetTaskInput",
+    "GetTaskOutput",
     "KillSandboxInput",
     "KillSandboxOutput",
     "ListFilesInput",
@@ -78,6 +94,8 @@ __all__ = [
     "SandboxTools",
     "SetSandboxTimeoutInput",
     "SetSandboxTimeoutOutput",
+    "StartTaskInput",
+    "StartTaskOutput",
     "WriteFileInput",
     "WriteFileOutput",
 ]

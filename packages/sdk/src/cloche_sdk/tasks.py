@@ -1,0 +1,232 @@
+"""Background tasks of a sandbox: shell commands that outlive the call, the session and the client."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import anyio
+from pydantic import MISSING
+
+from cloche_contract import agent
+from cloche_contract.common import TaskState
+from cloche_contract.errors import ClocheError, ProviderFailed, ProviderTimeout, ProviderUnavailable
+
+from .data_plane import AgentChannel, agent_client, answered
+from .link import SandboxLink
+from .requests import build
+from .results import Denial
+from .task_text import Span, TaskText, cut, window
+
+__all__ = ["AsyncTasks", "TaskInfo", "TaskReport"]
+
+logger = logging.getLogger(__name__)
+
+TASK_TIMEOUT_S = 300
+TASK_PAGE_BYTES = 16_384
+CANCEL_BOUND_S = 2.0
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """Where a task is.
+
+    `state` is running, succeeded, failed, cancelled, timed_out or unknown; `exit_code` and `stop_reason` are None
+    while it is not known how it ended. `denied` lists what the network allowlist denied while it ran.
+    """
+
+    task_id: str
+    state: TaskState
+    exit_code: int | None = None
+    stop_reason: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    denied: tuple[Denial, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """Where a task is, and a part of each of its streams."""
+
+    info: TaskInfo
+    stdout: TaskText
+    stderr: TaskText
+
+
+class AsyncTasks:
+    """Starts, reads and cancels background tasks of one sandbox."""
+
+    def __init__(self, link: SandboxLink) -> None:
+        self._link = link
+        self._channel = AgentChannel(link)
+
+    async def start(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        envs: Mapping[str, str] | None = None,
+        timeout: int = TASK_TIMEOUT_S,
+    ) -> TaskInfo:
+        """Start a shell command in the background and return at once.
+
+        It runs until it ends, until it is cancelled, or for `timeout` seconds; everything that it started ends with
+        it. Where the answer is lost, the state is `unknown`: the task may run. It is never submitted twice.
+
+        Raises:
+            CwdNotFound, CommandFailedToStart, TaskLimit: it was not started.
+            SandboxLost, SandboxExpired: the sandbox is gone.
+        """
+        task_id = self._link.new_id()
+        request = build(
+            agent.StartTaskRequest,
+            task_id=task_id,
+            command=command,
+            cwd=cwd,
+            envs=None if envs is None else dict(envs),
+            timeout=timeout,
+        )
+        try:
+            return _info(await answered(agent_client(self._channel).tasks_start(request)))
+        except anyio.get_cancelled_exc_class():
+            # Nobody will ever know its id.
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_BOUND_S):
+                await self._abandon(task_id)
+            raise
+        except (ProviderTimeout, ProviderUnavailable) as error:
+            logger.warning("task submission unknown", extra={"error": error.code})
+            return TaskInfo(task_id, "unknown")
+
+    async def get(
+        self,
+        task_id: str,
+        *,
+        stdout_offset: int = 0,
+        stderr_offset: int = 0,
+        limit: int = TASK_PAGE_BYTES,
+        wait: int = 0,
+        hide: Sequence[str] = (),
+    ) -> TaskReport:
+        """Read the state of a task and a part of its output.
+
+        Args:
+            stdout_offset, stderr_offset: where to begin, in bytes; `next_offset` of the report before.
+            limit: bytes of each stream at most.
+            wait: seconds to wait, at most, for its end or for output beyond the offsets.
+            hide: texts that are replaced in the output.
+
+        Raises:
+            TaskNotFound: there is none of that id.
+        """
+        request = _Read(task_id, stdout_offset, stderr_offset, limit, tuple(text.encode() for text in hide if text))
+        return await self._read(request, wait)
+
+    async def cancel(
+        self,
+        task_id: str,
+        *,
+        stdout_offset: int = 0,
+        stderr_offset: int = 0,
+        limit: int = TASK_PAGE_BYTES,
+        hide: Sequence[str] = (),
+    ) -> TaskReport:
+        """End a task and everything that it started, first by SIGTERM and then by SIGKILL.
+
+        Returns when it is gone; one that has ended is left as it is.
+
+        Raises:
+            TaskNotFound: there is none of that id.
+        """
+        request = _Read(task_id, stdout_offset, stderr_offset, limit, tuple(text.encode() for text in hide if text))
+        await answered(agent_client(self._channel).tasks_cancel(build(agent.TaskRequest, task_id=task_id, limit=0)))
+        return await self._read(request, 0)
+
+    async def list(self) -> tuple[TaskInfo, ...]:
+        """Every task that the sandbox still knows, oldest first."""
+        found = await answered(agent_client(self._channel).tasks_list(agent.TaskListRequest()))
+        return tuple(map(_info, found.tasks))
+
+    async def _read(self, wanted: _Read, wait: int) -> TaskReport:
+        if wait:
+            await self._wait(wanted, wait)
+        stdout_first, stdout_most = window(wanted.stdout_offset, wanted.limit, wanted.hide)
+        stderr_first, stderr_most = window(wanted.stderr_offset, wanted.limit, wanted.hide)
+        found = await self._report(wanted.task_id, stdout_first, stderr_first, max(stdout_most, stderr_most))
+        stdout, stderr = _spans(found)
+        if stdout.misses(wanted.stdout_offset) or stderr.misses(wanted.stderr_offset):
+            found = await self._report(wanted.task_id, wanted.stdout_offset, wanted.stderr_offset, stdout_most)
+            stdout, stderr = _spans(found)
+        return TaskReport(
+            _info(found.task),
+            cut(stdout, wanted.stdout_offset, wanted.limit, wanted.hide),
+            cut(stderr, wanted.stderr_offset, wanted.limit, wanted.hide),
+        )
+
+    async def _report(self, task_id: str, stdout_offset: int, stderr_offset: int, limit: int) -> agent.TaskReport:
+        request = build(
+            agent.TaskRequest, task_id=task_id, stdout_offset=stdout_offset, stderr_offset=stderr_offset, limit=limit
+        )
+        return await answered(agent_client(self._channel).tasks_get(request))
+
+    async def _wait(self, wanted: _Read, wait: int) -> None:
+        """Wait for what lies beyond the offsets, which the window does not."""
+        request = build(
+            agent.TaskRequest,
+            task_id=wanted.task_id,
+            stdout_offset=wanted.stdout_offset,
+            stderr_offset=wanted.stderr_offset,
+            limit=0,
+            wait_ms=wait * 1000,
+        )
+        await answered(agent_client(self._channel).tasks_get(request))
+
+    async def _abandon(self, task_id: str) -> None:
+        try:
+            await answered(agent_client(self._channel).tasks_cancel(agent.TaskRequest(task_id=task_id, limit=0)))
+        except ClocheError as error:
+            logger.info("task not cancelled", extra={"error": error.code})
+
+
+@dataclass(frozen=True)
+class _Read:
+    task_id: str
+    stdout_offset: int
+    stderr_offset: int
+    limit: int
+    hide: tuple[bytes, ...]
+
+
+def _info(found: agent.TaskSummary) -> TaskInfo:
+    denied = () if found.denied is MISSING else found.denied
+    return TaskInfo(
+        task_id=found.task_id,
+        state=found.state,
+        exit_code=_given(found.exit_code),
+        stop_reason=_given(found.stop_reason),
+        started_at=found.started_at,
+        finished_at=_given(found.finished_at),
+        denied=tuple(Denial(entry.target, _given(entry.rule)) for entry in denied),
+    )
+
+
+def _given(value: _T | MISSING) -> _T | None:
+    return None if value is MISSING else value
+
+
+def _spans(found: agent.TaskReport) -> tuple[Span, Span]:
+    running = found.task.state == "running"
+    return _span(found.stdout, running), _span(found.stderr, running)
+
+
+def _span(page: agent.TaskPage, running: bool) -> Span:
+    try:
+        data = base64.b64decode(page.data, validate=True)
+    except binascii.Error as error:
+        raise ProviderFailed from error
+    return Span(data, page.offset, page.size, page.truncated, open_end=running)
