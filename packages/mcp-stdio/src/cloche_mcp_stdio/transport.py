@@ -6,11 +6,10 @@ no message, and lines over the limit. The connection survives all of them.
 Source: checklist 297, 298; JSON-RPC 2.0 section 5.1; MCP 2025-06-18 (no batches).
 """
 
-import json
 import logging
 import os
 import select
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 import anyio
@@ -18,21 +17,17 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INTERNAL_ERROR,
-    INVALID_PARAMS,
     INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
-    jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from cloche_contract.serving import parse_message, refusal
 from cloche_mcp_stdio.lines import LineSplitter, Oversized
 
 _READ_BYTES = 64 * 1024
@@ -151,49 +146,8 @@ class FrameWriter:
 def parse_line(line: bytes | Oversized) -> JSONRPCMessage | None:
     """Return the message, the error that answers the line, or `None` for what needs no answer."""
     if isinstance(line, Oversized):
-        return _refusal(line.request_id, INVALID_REQUEST, "Message exceeds the STDIO size limit of 8 MiB")
-    try:
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
-        return _second_look(line)
-    if isinstance(message, JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
-        # An id of a wrong type would make a request a notification: silence instead of an answer.
-        return _refusal(None, INVALID_REQUEST, "Invalid request: id must be a string or an integer")
-    # We send no requests, so nobody waits for a response.
-    return message if isinstance(message, JSONRPCRequest | JSONRPCNotification) else None
-
-
-def _second_look(line: bytes) -> JSONRPCMessage | None:
-    """Say what is wrong with a line, or let it pass: a lone surrogate is JSON to all but the strict parser."""
-    try:
-        value = json.loads(line.decode())
-    except (ValueError, RecursionError):
-        return _refusal(None, PARSE_ERROR, "Parse error")
-    try:
-        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
-    except ValidationError:
-        return _explain_invalid(value)
-    return message if isinstance(message, JSONRPCRequest) else None
-
-
-def _explain_invalid(value: object) -> JSONRPCError | None:
-    if isinstance(value, list):
-        return _refusal(None, INVALID_REQUEST, "Invalid request: batches are not supported")
-    if not isinstance(value, dict):
-        return _refusal(None, INVALID_REQUEST, "Invalid request: a message is an object")
-    message = cast("Mapping[str, object]", value)
-    if "method" not in message and ("result" in message or "error" in message):
-        return None
-    request_id = message.get("id")
-    if not isinstance(request_id, str | int) or isinstance(request_id, bool):
-        request_id = None
-    if message.get("jsonrpc") == "2.0" and isinstance(message.get("method"), str):
-        return _refusal(request_id, INVALID_PARAMS, "Invalid params: params must be an object")
-    return _refusal(request_id, INVALID_REQUEST, "Invalid request")
-
-
-def _refusal(request_id: RequestId | None, code: int, message: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
+        return refusal(line.request_id, INVALID_REQUEST, "Message exceeds the STDIO size limit of 8 MiB")
+    return parse_message(line)
 
 
 # Valid inside a JSON string, but some clients' line readers break a line there.
@@ -207,7 +161,7 @@ def encode_frame(message: JSONRPCMessage) -> bytes:
     except PydanticSerializationError:
         logger.exception("a message could not be encoded")
         request_id = message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None
-        text = _refusal(request_id, INTERNAL_ERROR, "Internal error").model_dump_json(exclude_unset=True)
+        text = refusal(request_id, INTERNAL_ERROR, "Internal error").model_dump_json(exclude_unset=True)
     frame = text.encode()
     for character, escape in _LINE_BREAKS:
         frame = frame.replace(character, escape)
