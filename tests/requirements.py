@@ -71,12 +71,15 @@ FAULTS: Mapping[str, Requirement] = {
     "M1": Requirement("A dependency that prints never reaches standard output.", "mcp-hangar#563"),
     "M3": Requirement("The server ends when its client closes standard input.", "python-sdk#2231"),
     "M4": Requirement("The server ends when its client stops reading.", "mcp-server-cloudflare#487"),
+    "M5": Requirement("A session that is unknown is answered with 404, so that clients start anew.", "neotoma#1923"),
     "M6": Requirement("A cancelled call kills its process tree and is not answered.", "codex#20925"),
     "M8": Requirement("Optional arguments are absent, never null unions.", "cursor#3778"),
     "M9": Requirement("Input schemas have single types and no exotic keywords.", "copilot-cli#4623"),
     "M10": Requirement("Published schemas are inlined: no $schema, $ref or $defs.", "DesktopCommander#79"),
     "M11": Requirement("structuredContent matches the output schema for every tool.", "gemini-cli#21053"),
     "M12": Requirement("The same JSON stands in the text of every result.", "mcp-ts-core#19"),
+    "M13": Requirement("The Host headers that are answered can be set; a refusal says how.", "python-sdk#1798"),
+    "M16": Requirement("A request without a session says what to send.", "searxng#173"),
     "M20": Requirement("A failure is isError with a stable code.", "code-sandbox-mcp"),
     "L1": Requirement("Parallel first calls share one sandbox.", "OpenRath#34"),
     "L5": Requirement("Parallel commands do not mix their output.", "deer-flow#1435"),
@@ -89,6 +92,8 @@ FAULTS: Mapping[str, Requirement] = {
         "New sub-folders are watched whole; an overflow of events is told.", "microsandbox#537, fswatch#330"
     ),
     "E1": Requirement("No variable of the server is visible inside.", "srt#58"),
+    "E5": Requirement("No default secret; without a token nothing listens on the network.", "dify#36637"),
+    "E6": Requirement("The address is this machine's own unless a token is needed.", "agent-sandbox MCP README"),
     "E8": Requirement(
         "A host outside the allowlist is denied, and a start without the filter is refused.", "claude-code#78608"
     ),

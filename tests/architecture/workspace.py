@@ -18,6 +18,7 @@ ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "contract": frozenset({"pydantic", "jsonschema", "referencing", "typing-extensions"}),
     "agentd": frozenset(),
     "sdk": frozenset({"httpx", "httpcore", "sniffio", "anyio", "tomli"}),
+    "mcp-http": frozenset({"mcp", "anyio", "starlette"}),
     "mcp-stdio": frozenset({"mcp", "anyio"}),
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),
@@ -26,6 +27,7 @@ ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
 # Installed by an extra only, and counted with the package where it imports.
 ALLOWED_EXTRAS: Mapping[str, frozenset[str]] = {
     "contract": frozenset({"mcp", "anyio"}),
+    "mcp-http": frozenset({"uvicorn"}),
     "testkit": frozenset({"mcp"}),
 }
 # The contract's models are pydantic models: whoever has the contract has pydantic, its MISSING and its SecretStr.

@@ -3,27 +3,131 @@
 import click
 
 from cloche_cli.lazy import LazyGroup, command
+from cloche_cli.parameters import OneOf, Text, WholeNumber
+from cloche_cli.usage import Refused
+
+TRANSPORTS = ("stdio", "http")
+_HTTP_ONLY = (
+    "host",
+    "port",
+    "allowed_host",
+    "allowed_origin",
+    "auth_token_file",
+    "session_ttl",
+    "max_sessions",
+    "workers",
+)
 
 
-def _start() -> int:
-    from cloche_cli.stdio_server import serve
+def _start(
+    transport: str,
+    host: str,
+    port: int,
+    allowed_host: tuple[str, ...],
+    allowed_origin: tuple[str, ...],
+    auth_token_file: str | None,
+    session_ttl: int,
+    max_sessions: int,
+    workers: int,
+) -> int:
+    if transport == "stdio":
+        _refuse_http_options()
+        from cloche_cli.stdio_server import serve
 
-    return serve()
+        return serve()
+    if workers > 1:
+        raise Refused(
+            "single_process",
+            "must be 1: sessions live in one process. Start several servers on ports of their own, and let a "
+            "proxy route by Mcp-Session-Id.",
+            field="--workers",
+        )
+    from cloche_cli.http_server import HttpRequest
+    from cloche_cli.http_server import serve as serve_http
+
+    return serve_http(
+        HttpRequest(
+            host=host,
+            port=port,
+            allowed_hosts=allowed_host,
+            allowed_origins=allowed_origin,
+            auth_token_file=auth_token_file,
+            session_ttl_s=session_ttl,
+            max_sessions=max_sessions,
+        )
+    )
+
+
+def _refuse_http_options() -> None:
+    """An option that would do nothing is refused: whoever gives a token file means to be protected by it."""
+    context = click.get_current_context()
+    for name in _HTTP_ONLY:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            raise Refused("transport", "needs --transport http.", field=option)
 
 
 start = command(
     "start",
     _start,
     help=(
-        "Serve the sandbox tools over MCP on stdin and stdout, until stdin ends.\n\n"
-        "Sandboxes that the session made are killed at its end. The default template is "
-        "code-interpreter-v1; ABX_DEFAULT_TEMPLATE overrides it. Nothing but protocol messages is "
-        "written to stdout."
+        "Serve the sandbox tools over MCP, on stdin and stdout until stdin ends, or over HTTP until a signal.\n\n"
+        "Sandboxes that a session made are killed at its end. The default template is "
+        "code-interpreter-v1; ABX_DEFAULT_TEMPLATE overrides it. On stdio nothing but protocol messages is "
+        "written to stdout.\n\n"
+        "Over HTTP, clients connect to http://HOST:PORT/mcp. With ABX_MCP_AUTH_TOKEN, or a file of tokens, they "
+        "need a bearer token; without one only this machine may connect."
     ),
     examples=[
         "abx mcp start",
         "ABX_DEFAULT_TEMPLATE=base abx mcp start",
         "claude mcp add sandbox -- abx mcp start",
+        "abx mcp start --transport http --port 8080",
+        "ABX_MCP_AUTH_TOKEN=… abx mcp start --transport http --host 0.0.0.0 --allowed-host mcp.example.org",
+    ],
+    params=[
+        click.Option(
+            ["--transport"], type=OneOf(TRANSPORTS), default="stdio", show_default=True, help="How clients connect."
+        ),
+        click.Option(["--host"], type=Text(253), default="127.0.0.1", show_default=True, help="Address to listen on."),
+        click.Option(
+            ["--port"], type=WholeNumber(0, 65535), default=8080, show_default=True, help="0 takes a free one."
+        ),
+        click.Option(
+            ["--allowed-host"],
+            type=Text(260),
+            multiple=True,
+            metavar="NAME",
+            help="A Host header to answer, alone or with :port; * answers all and needs a token. Repeatable.",
+        ),
+        click.Option(
+            ["--allowed-origin"],
+            type=Text(300),
+            multiple=True,
+            metavar="ORIGIN",
+            help="A web page that may call, such as https://app.example.org. Repeatable.",
+        ),
+        click.Option(
+            ["--auth-token-file"],
+            type=Text(4096),
+            metavar="FILE",
+            help="Tokens, one NAME=TOKEN a line; each name is a principal. Default: ABX_MCP_AUTH_TOKEN(_FILE).",
+        ),
+        click.Option(
+            ["--session-ttl"],
+            type=WholeNumber(1, 604800),
+            default=3600,
+            show_default=True,
+            help="Seconds that a session without a call stays.",
+        ),
+        click.Option(
+            ["--max-sessions"],
+            type=WholeNumber(1, 10000),
+            default=100,
+            show_default=True,
+            help="Sessions that may be open.",
+        ),
+        click.Option(["--workers"], type=WholeNumber(1, 64), default=1, show_default=True, help="Only 1 works."),
     ],
 )
 

@@ -1,0 +1,70 @@
+"""`abx mcp start --transport http`: settings and options to a listening server."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cloche_cli.stdio_server import DEFAULT_TEMPLATE
+from cloche_cli.usage import Refused
+from cloche_mcp_http import create_mcp_app, listed, read_token_file, tokens_of
+from cloche_mcp_http.addresses import LOOPBACK_NAMES
+from cloche_mcp_http.server import AddressRefused, bind
+from cloche_mcp_http.server import serve as serve_app
+from cloche_mcp_stdio.log import log_to_stderr
+from cloche_sdk import load_settings
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """What was asked for on the command line."""
+
+    host: str
+    port: int
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    auth_token_file: str | None
+    session_ttl_s: int
+    max_sessions: int
+
+
+def serve(request: HttpRequest) -> int:
+    """Serve the sandbox tools until a signal arrives.
+
+    Raises:
+        ConfigurationInvalid: a setting, or what it names, cannot be used.
+        Refused: the address cannot be served on.
+    """
+    settings = load_settings()
+    log_to_stderr(settings.text("log_level") or "")
+    tokens = _tokens(request, settings.text("mcp_auth_token"), settings.text("mcp_auth_token_file"))
+    app = create_mcp_app(
+        tokens=tokens,
+        allowed_hosts=_hosts(request, listed(settings.text("mcp_allowed_hosts"))),
+        allowed_origins=(*request.allowed_origins, *listed(settings.text("mcp_allowed_origins"))),
+        template=settings.text("default_template") or DEFAULT_TEMPLATE,
+        session_ttl_seconds=request.session_ttl_s,
+        max_sessions=request.max_sessions,
+    )
+    try:
+        listener = bind(request.host, request.port, guarded=tokens is not None)
+    except AddressRefused as error:
+        raise Refused("address", str(error), field="--host and --port:") from error
+    return serve_app(app, listener)
+
+
+def _tokens(request: HttpRequest, token: str | None, file: str | None) -> Mapping[str, str] | None:
+    """The tokens of the option, of the environment, and of the files below the home, in this order of rank."""
+    if request.auth_token_file is not None:
+        return read_token_file(Path(request.auth_token_file))
+    found = tokens_of(os.environ)  # looks at blank values too, which settings take as not set
+    if found is None and (token or file):
+        named = {"ABX_MCP_AUTH_TOKEN": token, "ABX_MCP_AUTH_TOKEN_FILE": file}
+        found = tokens_of({name: value for name, value in named.items() if value})
+    return found
+
+
+def _hosts(request: HttpRequest, configured: tuple[str, ...]) -> tuple[str, ...]:
+    own = f"[{request.host}]" if ":" in request.host else request.host
+    wildcard = request.host in {"0.0.0.0", "::", ""}
+    return (*LOOPBACK_NAMES, *(() if wildcard else (own,)), *request.allowed_hosts, *configured)

@@ -1,0 +1,7 @@
+"""Serve one tool set over MCP Streamable HTTP."""
+
+from cloche_mcp_http.app import Limits, create_mcp_app
+from cloche_mcp_http.asgi import asgi_app, listed
+from cloche_mcp_http.principals import read_token_file, tokens_of
+
+__all__ = ["Limits", "asgi_app", "create_mcp_app", "listed", "read_token_file", "tokens_of"]

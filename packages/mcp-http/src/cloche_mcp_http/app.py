@@ -1,0 +1,169 @@
+"""`create_mcp_app`: the ASGI application that serves one tool set over Streamable HTTP.
+
+Source: seed 001, part 7; checklist 140, 210, 212, 296 to 302; systems facts 3.3.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from cloche_contract.errors import ConfigurationInvalid
+from cloche_contract.kernel.doors import IdSource, RandomIds
+from cloche_contract.kernel.toolset import ToolSetOptions
+from cloche_contract.serving import MAX_MESSAGE_BYTES, ToolServer, installed_session
+from cloche_mcp_http.addresses import ANY, LOOPBACK_NAMES, AddressInvalid, AllowedHosts, AllowedOrigins
+from cloche_mcp_http.endpoint import BodyLimits, McpEndpoint
+from cloche_mcp_http.guard import Guard, Guarded
+from cloche_mcp_http.principals import SINGLE_PRINCIPAL, TOKEN_VARIABLE, BearerTokens
+from cloche_mcp_http.store import SessionStore
+
+DEFAULT_TEMPLATE = "base"
+SESSION_TTL_S = 3600.0
+MAX_SESSIONS = 100
+BODY_WITHIN_S = 30.0
+HOSTS_VARIABLE = "ABX_MCP_ALLOWED_HOSTS"
+ORIGINS_VARIABLE = "ABX_MCP_ALLOWED_ORIGINS"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What clients may take of a server.
+
+    Attributes:
+        session_ttl_s: how long a session without a call stays.
+        max_sessions: how many sessions may be open.
+        max_body_bytes: how large one message may be.
+        body_within_s: how long one message may take to arrive.
+    """
+
+    session_ttl_s: float = SESSION_TTL_S
+    max_sessions: int = MAX_SESSIONS
+    max_body_bytes: int = MAX_MESSAGE_BYTES
+    body_within_s: float = BODY_WITHIN_S
+
+    def __post_init__(self) -> None:
+        for name in ("session_ttl_s", "max_sessions", "max_body_bytes", "body_within_s"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ConfigurationInvalid(setting=name)
+
+
+def create_mcp_app(
+    auth_token: str | None = None,
+    sandbox_api_key: str | None = None,
+    sandbox_base_url: str | None = None,
+    sandbox_domain: str | None = None,
+    template: str = DEFAULT_TEMPLATE,
+    session_ttl_seconds: float = SESSION_TTL_S,
+    max_sessions: int = MAX_SESSIONS,
+    allowed_origins: Sequence[str] = (),
+    *,
+    allowed_hosts: Sequence[str] | None = None,
+    tokens: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    provider: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    toolset: str = "sandbox",
+    ids: IdSource | None = None,
+) -> Starlette:
+    """Return the application. Serve it with one process: sessions live in it.
+
+    Args:
+        auth_token: the one bearer token that every request needs; None turns authentication off. Never a
+            token of the sandbox platform.
+        sandbox_api_key, sandbox_base_url, sandbox_domain: the platform, as `ABX_SANDBOX_*` would say it.
+        template: template of sandboxes that are created without one.
+        session_ttl_seconds: how long a session without a call stays.
+        max_sessions: how many sessions may be open.
+        allowed_origins: pages that may call, besides those of this machine: `https://app.example.org`.
+        allowed_hosts: Host headers that are answered: names, alone or with a port. Left out, those of this
+            machine. `*` answers to all, and needs a token.
+        tokens: several tokens, by the name of the principal that each stands for, beside `auth_token`.
+        limits: everything else that is limited.
+        provider: provider of sandboxes that are created without one.
+        environ: settings; default: the environment of the process.
+        toolset: a tool set that an installed distribution provides.
+        ids: where session ids come from.
+
+    Raises:
+        ConfigurationInvalid: a token is blank, or a limit, host or origin is none.
+    """
+    platform = {
+        "ABX_SANDBOX_API_KEY": sandbox_api_key,
+        "ABX_SANDBOX_BASE_URL": sandbox_base_url,
+        "ABX_SANDBOX_DOMAIN": sandbox_domain,
+    }
+    settings = dict(os.environ if environ is None else environ)
+    settings.update({name: value for name, value in platform.items() if value is not None})
+    options = ToolSetOptions(template=template, provider=provider, environ=settings)
+    bounds = limits or Limits(session_ttl_s=session_ttl_seconds, max_sessions=max_sessions)
+    guard = _guard(auth_token, tokens, allowed_hosts, allowed_origins)
+    store = SessionStore(
+        lambda principal: _open_tools(toolset, options, principal),
+        idle_ttl_s=bounds.session_ttl_s,
+        max_sessions=bounds.max_sessions,
+        ids=ids or RandomIds(),
+    )
+    return _assemble(store, guard, BodyLimits(bounds.max_body_bytes, bounds.body_within_s))
+
+
+def _guard(
+    auth_token: str | None,
+    tokens: Mapping[str, str] | None,
+    allowed_hosts: Sequence[str] | None,
+    allowed_origins: Sequence[str],
+) -> Guard:
+    named = dict(tokens or {})
+    if auth_token is not None:
+        if SINGLE_PRINCIPAL in named:
+            raise ConfigurationInvalid(setting=TOKEN_VARIABLE)
+        named[SINGLE_PRINCIPAL] = auth_token
+    guarded = auth_token is not None or tokens is not None
+    hosts = LOOPBACK_NAMES if allowed_hosts is None else allowed_hosts
+    if ANY in hosts and not guarded:
+        raise ConfigurationInvalid(setting=HOSTS_VARIABLE)
+    try:
+        return Guard(AllowedHosts(hosts), AllowedOrigins(allowed_origins), BearerTokens(named) if guarded else None)
+    except AddressInvalid as error:
+        raise ConfigurationInvalid(setting=f"{HOSTS_VARIABLE}, {ORIGINS_VARIABLE}") from error
+
+
+def _open_tools(toolset: str, options: ToolSetOptions, principal: str | None) -> ToolServer:
+    return ToolServer(toolset, installed_session(toolset, replace(options, principal=principal)))
+
+
+def _assemble(store: SessionStore, guard: Guard, limits: BodyLimits) -> Starlette:
+    endpoint = Guarded(guard, McpEndpoint(store, limits))
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None, None]:
+        async with store.running():
+            yield
+
+    async def ready(_request: Request) -> Response:
+        if store.accepting:
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "ending"}, status_code=503)
+
+    paths = ("/mcp", "/mcp/")
+    app = Starlette(
+        routes=[
+            *(Route(path, endpoint=endpoint) for path in paths),
+            Route("/health", endpoint=_health, methods=["GET"]),
+            Route("/ready", endpoint=ready, methods=["GET"]),
+        ],
+        lifespan=lifespan,
+    )
+    app.state.begin_close = store.begin_close
+    app.state.guarded = guard.tokens is not None
+    return app
+
+
+async def _health(_request: Request) -> Response:
+    return JSONResponse({"status": "ok", "protocol": LATEST_HANDSHAKE_VERSION})

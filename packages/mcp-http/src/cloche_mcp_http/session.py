@@ -1,0 +1,93 @@
+"""One client of the handshake era: its tools, its sandboxes, and how long it may stay away.
+
+Calls that run count as activity, whether or not their client still listens. A session without
+any ends at its idle time by itself; nobody has to ask for it.
+
+Source: checklist 146, 147, 321; decision D17.
+"""
+
+import logging
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.runner import serve_loop
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from starlette.types import Receive, Scope, Send
+
+from cloche_contract.serving import ToolServer
+
+logger = logging.getLogger(__name__)
+
+
+class HttpSession:
+    """Everything that belongs to one `Mcp-Session-Id`."""
+
+    def __init__(self, session_id: str, principal: str | None, tools: ToolServer, idle_ttl_s: float) -> None:
+        self.id = session_id
+        self.principal = principal
+        self.ended = anyio.Event()
+        self.open_requests: set[str] = set()
+        self._tools = tools
+        self._idle_ttl_s = idle_ttl_s
+        self._transport = StreamableHTTPServerTransport(mcp_session_id=session_id)
+        self._life = anyio.CancelScope()
+        self._busy = 0
+        tools.server.middleware.append(self._count_call)
+
+    @property
+    def ending(self) -> bool:
+        """Whether the end has begun: from then on nobody finds this session."""
+        return self._life.cancel_called
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Own the session until it ends; return when everything that it made is destroyed."""
+        try:
+            async with anyio.create_task_group() as owner:
+                owner.start_soon(self._tools.session.run)
+                try:
+                    await self._talk(task_status)
+                finally:
+                    self._tools.session.begin_close()
+        finally:
+            self.ended.set()
+
+    async def _talk(self, task_status: anyio.abc.TaskStatus[None]) -> None:
+        with self._life:
+            async with self._transport.connect() as (read_stream, write_stream):
+                self._life.deadline = anyio.current_time() + self._idle_ttl_s
+                task_status.started()
+                await serve_loop(self._tools.server, read_stream, write_stream, lifespan_state={}, session_id=self.id)
+        with anyio.CancelScope(shield=True):
+            await self._transport.terminate()
+
+    def end(self) -> None:
+        """Start to end: calls are cancelled, sandboxes destroyed. `ended` tells when that is done."""
+        self._life.cancel()
+        # Both take time and share one deadline, so both start at once.
+        self._tools.session.begin_close()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request of this session."""
+        with self._activity():
+            await self._transport.handle_request(scope, receive, send)
+        self._tools.on_answer()
+
+    async def _count_call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        with self._activity():
+            return await call_next(ctx)
+
+    @contextmanager
+    def _activity(self) -> Generator[None, None, None]:
+        self._busy += 1
+        self._life.deadline = math.inf
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            if not self._busy:
+                self._life.deadline = anyio.current_time() + self._idle_ttl_s

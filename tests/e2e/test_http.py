@@ -1,0 +1,123 @@
+"""`abx mcp start --transport http` as users start it, with real clients and real sandboxes."""
+
+import os
+import signal
+from pathlib import Path
+
+import anyio
+import httpx
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.e2e.http_servers import HttpProcess, http_server
+from tests.e2e.servers import SERVER
+from tests.e2e.test_endings import processes, sandboxes_left, until
+from tests.packages.mcp_http.served import Raw
+
+pytestmark = pytest.mark.anyio
+
+MODES = ("legacy", "auto")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_python_client_runs_code_over_http(mode: str, environ: dict[str, str]) -> None:
+    """Checklist 153; the same tools as on stdio."""
+    async with http_server(environ) as server, Client(streamable_http_client(server.url), mode=mode) as client:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        assert {"create_sandbox", "run_code", "kill_sandbox"} <= set(tools)
+        ran = await client.call_tool("run_code", {"code": "print(6 * 7)"})
+        assert ran.structured_content is not None
+        assert ran.structured_content["stdout"] == "42\n"
+
+
+@pytest.mark.parametrize("ending", ["SIGTERM", "SIGINT"])
+async def test_a_signal_ends_the_server_and_its_sandboxes_within_5_seconds(
+    ending: str, environ: dict[str, str], provider: str, tmp_path: Path
+) -> None:
+    """Checklist 145, 320: with a command running in a session."""
+    marker = f"86397.{len(ending)}7{os.getpid()}"
+    async with http_server(environ) as server, anyio.create_task_group() as calls:
+        calls.start_soon(run_until_cut, server, f"sleep {marker}")
+        await until(lambda: len(processes(marker)) >= 1)
+        with anyio.fail_after(6):
+            assert await server.stop(getattr(signal, ending)) == 0
+    assert processes(marker) == []
+    assert await sandboxes_left(provider, environ, tmp_path) == []
+
+
+async def run_until_cut(server: HttpProcess, command: str) -> None:
+    async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
+        client = Raw(http, server.url, {})
+        await client.hello()
+        try:
+            await client.post(client.calling("run_command", {"command": command}))
+        except httpx.HTTPError:
+            return
+
+
+async def test_the_default_sandbox_of_the_command_has_the_code_interpreter_over_http(environ: dict[str, str]) -> None:
+    """Checklist 139."""
+    async with http_server(environ) as server, Client(streamable_http_client(server.url), mode="legacy") as client:
+        await client.call_tool("run_command", {"command": "true"})
+        shown = await client.call_tool("get_sandbox", {})
+        assert shown.structured_content is not None
+        assert shown.structured_content["template"] == "code-interpreter-v1"
+
+
+async def refused(environ: dict[str, str], *arguments: str) -> str:
+    """What a server that must not start says; it ends with status 2."""
+    with anyio.fail_after(30):
+        done = await anyio.run_process([*SERVER, "--transport", "http", *arguments], env=environ, check=False)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    return done.stderr.decode()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+async def test_e5_e6_a_network_address_without_a_token_refuses_to_start(host: str, environ: dict[str, str]) -> None:
+    """dify#36637; agent-sandbox MCP README; decision D28: no default secret, and nobody may run code unasked."""
+    assert "ABX_MCP_AUTH_TOKEN" in await refused(environ, "--host", host, "--port", "0")
+
+
+async def test_e5_a_blank_token_refuses_to_start(environ: dict[str, str]) -> None:
+    """Checklist 301: configured and blank is no token, and not "no token needed"."""
+    assert "ABX_MCP_AUTH_TOKEN" in await refused({**environ, "ABX_MCP_AUTH_TOKEN": " "}, "--port", "0")
+
+
+async def test_e6_a_network_address_with_a_token_needs_it(environ: dict[str, str]) -> None:
+    """Checklist 161, 184, 185."""
+    token = "correct-horse-battery"
+    settings = {**environ, "ABX_MCP_AUTH_TOKEN": token}
+    async with http_server(settings, "--host", "0.0.0.0") as server:
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.post(url, json={})).status_code == 401
+        http = httpx_with(token)
+        async with http, Client(streamable_http_client(url, http_client=http), mode="legacy") as client:
+            assert (await client.list_tools()).tools
+
+
+def httpx_with(token: str) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"})
+
+
+async def test_more_than_one_worker_is_refused_with_the_reason(environ: dict[str, str]) -> None:
+    """Decision D28."""
+    said = await refused(environ, "--workers", "2")
+    assert "sessions live in one process" in said
+
+
+async def test_options_of_http_are_refused_on_stdio(environ: dict[str, str]) -> None:
+    """A token file that would not be used must not look as if it were."""
+    done = await anyio.run_process([*SERVER, "--auth-token-file", "/tmp/tokens"], env=environ, check=False)
+    assert done.returncode == 2
+    assert b"--auth-token-file needs --transport http" in done.stderr
+
+
+async def test_a_taken_port_is_told_in_a_line(environ: dict[str, str]) -> None:
+    async with http_server(environ) as server:
+        said = await refused(environ, "--port", server.origin.rpartition(":")[2])
+        assert "taken" in said
+        assert "Traceback" not in said
