@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,8 +18,9 @@ from cloche_contract.provider import CreateRequest, GetRequest, InspectRequest, 
 from cloche_local import keeper as keeper_module
 from cloche_local import seccomp, templates, users
 from cloche_local.nest import Ground
+from cloche_local.orders import Orders
 from cloche_local.provider import LocalProvider
-from cloche_local.spec import Limits, Protections, SandboxSpec
+from cloche_local.spec import Limits, Protections, SandboxSpec, Shape
 from cloche_local.state import StateFolder
 from tests.packages.local.sandboxes import (
     HOST_ROOT,
@@ -38,6 +38,7 @@ _SERVER = """
 import anyio, json, sys
 from cloche_contract.provider import CreateRequest, ProviderOptions
 from cloche_local.nest import Ground
+from cloche_local.orders import Orders
 from cloche_local.provider import LocalProvider
 
 async def main(folder, timeout):
@@ -231,12 +232,12 @@ async def test_a_hundred_creates_and_kills_leak_no_descriptor(provider: LocalPro
 class _BlockedAgent:
     """An agent that never looks at a clock again."""
 
-    def keep(self, keeper: keeper_module.Keeper, link: socket.socket, listeners: Sequence[socket.socket]) -> int:
-        asyncio.run(keeper.become_ready())
+    def keep(self, keeper: keeper_module.Keeper, link: socket.socket) -> int:
+        asyncio.run(keeper.receive_orders())
         while True:
             signal.pause()
 
-    def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
+    def run_init(self, link: socket.socket, shape: Shape) -> NoReturn:
         while True:
             signal.pause()
 
@@ -257,9 +258,9 @@ def _fork_blocked_keeper(folder: Path, protections: Protections) -> int:
         socket_name=sandbox_id,
         timeout_s=1,
         access_token="0",
-        root=templates.plan_root(template, state.path, host_root=HOST_ROOT),
-        limits=Limits(pids=64, disk_mb=16),
-        protections=protections,
+        shape=Shape(
+            templates.plan_root(template, state.path, host_root=HOST_ROOT), Limits(pids=64, disk_mb=16), protections
+        ),
     )
     ours, theirs = socket.socketpair()
     child = os.fork()
@@ -275,11 +276,14 @@ def _fork_blocked_keeper(folder: Path, protections: Protections) -> int:
                 host_gid=os.getgid(),
                 id_range=users.open_range(str(folder / "ids"), 64) if HOST_ROOT else None,
                 staging_folder=state.staging,
+                runtime_folder=spec.runtime_folder,
             )
-            keeper_module.run(agent, ground, None, spec, theirs)
+            keeper_module.run(agent, ground, spec.shape, Orders(None, theirs))
         finally:
             os._exit(70)
     with ours, theirs:
+        request = spec.encode()
+        ours.send(len(request).to_bytes(4, "big") + request)
         assert b"ready" in ours.recv(4096)
     return child
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 from contextlib import suppress
@@ -69,6 +70,69 @@ async def test_a_waiting_keeper_that_was_killed_is_replaced(provider: LocalProvi
     await until_gone(spare)
     async with made(provider) as sandbox:
         assert (await sandbox.run("echo yes")).stdout == "yes\n"
+
+
+async def test_a_sandbox_that_waited_gets_the_environment_of_its_request(provider: LocalProvider) -> None:
+    """Its first interpreter was there before the request; so has a second sandbox of another environment."""
+    await provider.warm()
+    for value in ("first", "x" * 30_000):
+        await _spare(zygote_pid())
+        async with made(provider, envs={"TOLD": value}) as sandbox:
+            lines = await sandbox.execute("import os; print(os.environ['TOLD'])")
+            assert f"{value}\n" in [line.get("text") for line in lines]
+            assert (await sandbox.run("printf %s $TOLD")).stdout == value
+            await provider.kill(KillRequest(sandbox_id=sandbox.id))
+
+
+# It knows the beginning and a hash only: it must not find what it holds itself.
+_SEARCH = """
+import hashlib
+found, start, size, digest = 0, {start!r}, {size}, {digest!r}
+for line in open("/proc/self/maps"):
+    first, last = (int(part, 16) for part in line.split()[0].split("-"))
+    if "rw" in line and "[v" not in line:
+        with open("/proc/self/mem", "rb", 0) as memory:
+            memory.seek(first)
+            content, place = memory.read(last - first), -1
+            while (place := content.find(start, place + 1)) >= 0:
+                found += hashlib.sha256(content[place : place + size]).hexdigest() == digest
+print("found", found > 0)
+"""
+
+
+async def test_no_interpreter_has_the_token_in_its_memory(provider: LocalProvider) -> None:
+    """Interpreters are forks: whatever init has read, user code can read. In a burst, and in one that waited."""
+
+    async def search() -> None:
+        async with made(provider) as sandbox:
+            agent = sandbox.record.agent
+            assert agent is not None
+            token = agent.access_token.get_secret_value().encode()
+            code = _SEARCH.format(start=token[:6], size=len(token), digest=hashlib.sha256(token).hexdigest())
+            lines = await sandbox.execute(code)
+            assert "found False\n" in [line.get("text") for line in lines]
+            # What is there is found.
+            lines = await sandbox.execute(f"kept = {token[:9]!r} + {token[9:]!r}\n{code}")
+            assert "found True\n" in [line.get("text") for line in lines]
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(search)
+    await _spare(zygote_pid())
+    await search()
+
+
+async def test_what_waits_for_one_template_is_not_given_to_another(provider: LocalProvider) -> None:
+    """Each sandbox has the libraries of its own template, in whatever order they are asked for."""
+    found = templates.find_template(templates.CODE_INTERPRETER)
+    if found is None or found.missing:
+        pytest.skip("numpy, pandas or matplotlib is not installed beside Cloche")
+    await provider.warm()
+    for template, listed in ((templates.BASE, False), (templates.CODE_INTERPRETER, True), (templates.BASE, False)):
+        async with made(provider, template=template) as sandbox:
+            shown = await sandbox.run("python3 -c 'import numpy'")
+            assert (shown.exit_code == 0) is listed
+            await provider.kill(KillRequest(sandbox_id=sandbox.id))
 
 
 def _tree(pid: int) -> list[int]:

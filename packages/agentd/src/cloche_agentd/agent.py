@@ -71,7 +71,6 @@ class Agent:
     def __init__(self, config: AgentConfig, hooks: KeeperHooks) -> None:
         self._config = config
         self._hooks = hooks
-        self._token = config.access_token.encode()
         self._status = 1
         self._ended = asyncio.Event()
 
@@ -86,8 +85,7 @@ class Agent:
                 try:
                     if self._config.begin_interpreter:
                         tasks.create_task(self._interpreters.begin())
-                    await self._hooks.before_listening()
-                    await server.listen(listeners)
+                    tasks.create_task(self._open(server, listeners))
                     await self._ended.wait()
                 finally:
                     server.close()
@@ -97,6 +95,16 @@ class Agent:
         except* _Ended:
             pass
         return self._status
+
+    async def _open(self, server: Server, listeners: Sequence[socket.socket]) -> None:
+        """Take requests, once it is known whose."""
+        if self._hooks.orders is not None:
+            orders = await self._hooks.orders()
+            self._config.adopt(orders)
+            if self._config.begin_interpreter and orders.envs:
+                await self._interpreters.adopt_environment()
+            listeners = [*listeners, *orders.listeners]
+        await server.listen(listeners)
 
     def _compose(self, link_socket: socket.socket, tasks: asyncio.TaskGroup) -> None:
         self._spawner = Spawner(self._config, self._hooks, link_socket, self._ended.set)
@@ -217,17 +225,16 @@ class Agent:
 
     async def _network(self, exchange: Exchange) -> None:
         """Change the network allowlist; an empty request tells it."""
-        update = self._hooks.update_network
-        if update is None:
-            raise AgentError("unimplemented", "this sandbox has no network allowlist", "unsupported_operation")
         request = connect.parse_object(await exchange.read_body(limits.JSON_BODY_BYTES))
         try:
-            rules = await update(fields.texts(request, "add"), fields.texts(request, "remove"))
+            rules = await self._hooks.update_network(fields.texts(request, "add"), fields.texts(request, "remove"))
         except ValueError:
             text = "a rule is a host, *.host, an address or a network, with or without :port"
             raise invalid_argument(text, "allow") from None
         except OSError:
             raise AgentError("unavailable", "the egress process does not answer", "provider_unavailable") from None
+        if rules is None:
+            raise AgentError("unimplemented", "this sandbox has no network allowlist", "unsupported_operation")
         exchange.reply(200, json.dumps({"rules": list(rules)}).encode())
 
     async def _changes(self, exchange: Exchange) -> None:
@@ -251,7 +258,8 @@ class Agent:
         if not given and exchange.head.path.startswith("/contexts"):
             # Released E2B interpreter clients send only this one with their requests about contexts.
             given = headers.get("e2b-traffic-access-token", "")
-        return bool(self._token) and hmac.compare_digest(given.encode("latin-1", "replace"), self._token)
+        token = self._config.access_token.encode()
+        return bool(token) and hmac.compare_digest(given.encode("latin-1", "replace"), token)
 
     def _authorize(self, exchange: Exchange) -> None:
         if self._has_token(exchange):
@@ -266,15 +274,15 @@ class Agent:
 
     def _check_signature(self, exchange: Exchange) -> None:
         """Check a signed file URL: path, operation, user, token and expiration, hashed together."""
-        given = exchange.head.parameters()
+        token, given = self._config.access_token, exchange.head.parameters()
         operation = "read" if exchange.head.method == "GET" else "write"
-        parts = [given.get("path", ""), operation, given.get("username", ""), self._config.access_token]
+        parts = [given.get("path", ""), operation, given.get("username", ""), token]
         expiration = given.get("signature_expiration")
         if expiration is not None:
             parts.append(expiration)
         digest = hashlib.sha256(":".join(parts).encode("utf-8", "replace")).digest()
         expected = "v1_" + base64.b64encode(digest).decode().rstrip("=")
-        if not self._token or not hmac.compare_digest(expected.encode(), given.get("signature", "").encode()):
+        if not token or not hmac.compare_digest(expected.encode(), given.get("signature", "").encode()):
             raise AgentError("unauthenticated", _UNAUTHORIZED, "authentication_failed")
         if expiration is not None:
             known = expiration.isascii() and expiration.isdigit() and len(expiration) < 16

@@ -23,16 +23,26 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
+class Orders:
+    """What an agent that was begun in advance is told when its sandbox is asked for."""
+
+    sandbox_id: str
+    access_token: str = field(repr=False)
+    envs: Mapping[str, str] = field(repr=False)
+    listeners: Sequence[socket.socket]
+
+
+@dataclass(slots=True)
 class AgentConfig:
-    """Everything that the keeper knows about its sandbox.
+    """Everything that the keeper knows about its sandbox. Nothing changes but what orders bring, once.
 
     `users` lists the accounts that requests may name. `spawner_user` is the one that the first init runs as; each
     other one needs `KeeperHooks.open_user_spawner`. `file_root` confines file operations by path where no mount
     namespace does it. `workdir` of None is the default user's home. An empty `access_token` refuses every request.
     """
 
-    sandbox_id: str
-    access_token: str = field(repr=False)
+    sandbox_id: str = ""
+    access_token: str = field(default="", repr=False)
     envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     users: Sequence[User] = (User("user", 1000, 1000, "/home/user"),)
     default_user: str = "user"
@@ -52,6 +62,10 @@ class AgentConfig:
     def user(self, name: str) -> User | None:
         """Return the account with this name, or None."""
         return next((user for user in self.users if user.name == name), None)
+
+    def adopt(self, orders: Orders) -> None:
+        """Become the configuration of the sandbox that was asked for."""
+        self.sandbox_id, self.access_token, self.envs = orders.sandbox_id, orders.access_token, orders.envs
 
 
 def _become_nobody_else(_user: User) -> AbstractContextManager[None]:
@@ -74,16 +88,16 @@ def _no_facts() -> Mapping[str, object]:
     return {}
 
 
-async def _nothing_before() -> None:
-    return None
-
-
 def _no_mark() -> int:
     return 0
 
 
 def _no_denials(_mark: int) -> Sequence[Mapping[str, str]]:
     return ()
+
+
+async def _no_network(_add: Sequence[str], _remove: Sequence[str]) -> Sequence[str] | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +113,10 @@ class KeeperHooks:
         facts: more keys for GET /cloche/info (deadline, limits).
         denial_mark: where the network denials of a call begin that starts now.
         denials_since: what the network allowlist denied since a mark: `target`, and `rule` where one would allow it.
-        before_listening: awaited once, before the first request is taken; what it raises ends the agent.
-        update_network: add and remove rules of the allowlist; returns those in force. ValueError: one is malformed.
-            None where the sandbox has no allowlist.
+        orders: awaited once, before the first request is taken; what it raises ends the agent. None where the
+            configuration is whole from the start.
+        update_network: add and remove rules of the allowlist; returns those in force, or None where the sandbox has
+            no allowlist. ValueError: one is malformed.
         changes: one page of what programs changed in the file system: how many entries at most, and the cursor of the
             page before. ValueError: no page gave it. None where nothing can tell.
     """
@@ -114,8 +129,8 @@ class KeeperHooks:
     facts: Callable[[], Mapping[str, object]] = _no_facts
     denial_mark: Callable[[], int] = _no_mark
     denials_since: Callable[[int], Sequence[Mapping[str, str]]] = _no_denials
-    before_listening: Callable[[], Awaitable[None]] = _nothing_before
-    update_network: Callable[[Sequence[str], Sequence[str]], Awaitable[Sequence[str]]] | None = None
+    orders: Callable[[], Awaitable[Orders]] | None = None
+    update_network: Callable[[Sequence[str], Sequence[str]], Awaitable[Sequence[str] | None]] = _no_network
     changes: Callable[[int, str], Awaitable[Mapping[str, object]]] | None = None
 
 

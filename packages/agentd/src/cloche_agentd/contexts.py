@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
@@ -119,6 +119,16 @@ class Context:
             return False
         self._run.tell(("interrupted", None))
         return True
+
+    async def adopt_environment(self, envs: Mapping[str, str]) -> None:
+        """Add variables to the environment of the live process; the next one has them from its start."""
+        if self._channel is None:
+            return
+        try:
+            async with asyncio.timeout(limits.CONTEXT_START_S):
+                await self._loop.sock_sendall(self._channel, control.encode({"environment": dict(envs)}))
+        except (OSError, TimeoutError):
+            await self.end()
 
     async def end(self) -> None:
         """Kill the process and all that it started."""

@@ -50,6 +50,12 @@ class Interpreters:
             with contextlib.suppress(AgentError):
                 await context.start()
 
+    async def adopt_environment(self) -> None:
+        """Give the interpreter that was begun in advance the environment of the sandbox that it became part of."""
+        context = self._default(PYTHON)
+        async with context.lock:
+            await context.adopt_environment(self._config.envs)
+
     # -- POST /execute ------------------------------------------------------------------------------------------
 
     async def execute(self, exchange: Exchange) -> None:

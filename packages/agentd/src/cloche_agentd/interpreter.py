@@ -45,7 +45,10 @@ class Interpreter:
     def serve(self) -> None:
         """Run what the keeper asks for until it closes the channel."""
         while (request := self._control.receive()) is not None:
-            self._control.send(self._run(request))
+            if "environment" in request:
+                os.environ.update(cast("dict[str, str]", request["environment"]))
+            else:
+                self._control.send(self._run(request))
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         # Outside an execution a late interrupt means nothing; raising would end the session.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from cloche_local import mounts, users
 from cloche_local import syscalls as sys_
-from cloche_local.setup import SetupFailed, step
-from cloche_local.spec import OWN_PROCESSES, Limits, Protections, SandboxSpec
+from cloche_local.setup import step
+from cloche_local.spec import OWN_PROCESSES, Limits, Protections, Shape
 
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
@@ -38,7 +38,7 @@ class Descriptors:
 
 
 def prepare(fds: Descriptors, on: Protections) -> None:
-    """Do what needs no orders.
+    """Do what needs nobody's word.
 
     Raises:
         SetupFailed: step `mounts`.
@@ -49,8 +49,8 @@ def prepare(fds: Descriptors, on: Protections) -> None:
     step("mounts", mounts.make_private)
 
 
-def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_program: bytes) -> int:
-    """Become the confined pid 1 of `spec`'s sandbox. Returns inside the sandbox.
+def enter(shape: Shape, staging_folder: str, fds: Descriptors, filter_program: bytes) -> int:
+    """Become the confined pid 1 of a sandbox. Returns inside the sandbox.
 
     Returns:
         A descriptor of the template below the sandbox's changes, for the keeper alone: close it once it is sent.
@@ -58,25 +58,22 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
     Raises:
         SetupFailed: a step was refused; nothing of the sandbox may run.
     """
-    on = spec.protections
+    on = shape.protections
     host_root = fds.userns_fd >= 0
     staging = mounts.Staging(
         staging_folder,
-        spec.limits.disk_mb if on.disk_limit else None,
+        shape.limits.disk_mb if on.disk_limit else None,
         host_root=host_root,
         range_base=fds.range_base,
         userns_fd=fds.userns_fd,
     )
-    root = mounts.build_root(spec.root, staging, on)
+    root = mounts.build_root(shape.root, staging, on)
     mounts.mount_proc(root, own=on.pid_namespace, sealed=on.sealed_proc)
     lower_fd = os.open(f"{staging_folder}/lower", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     # Held open over the next step, which makes the folder read-only; the file in it is our namespace's own.
     user_settings = os.open(f"{root}/proc/sys/user", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     if on.sealed_proc:
         step("proc", mounts.seal_proc_sys, root)
-    # The keeper still uses host paths: it says when it no longer does.
-    if fds.gate.recv(8) != b"go":
-        raise SetupFailed("keeper", 0)
     if on.root_switch:
         mounts.switch_root(root)
     socket.sethostname(_HOST_NAME)
@@ -87,7 +84,7 @@ def enter(spec: SandboxSpec, staging_folder: str, fds: Descriptors, filter_progr
     if on.nested_namespaces_refused and (on.user_namespace or not host_root):
         step("nested_namespaces", _refuse_nested, user_settings)
     os.close(user_settings)
-    confine(spec.limits, on, filter_program, keep=0, keeper_pidfd=fds.keeper_pidfd)
+    confine(shape.limits, on, filter_program, keep=0, keeper_pidfd=fds.keeper_pidfd)
     return lower_fd
 
 

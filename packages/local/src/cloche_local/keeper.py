@@ -1,218 +1,176 @@
 """The keeper: one process per sandbox that holds its lifetime and runs the agent. It never runs user code.
 
 It lives in the outer pid namespace, so that nothing inside can see, trace or signal it, and inside every other
-namespace of the sandbox, so that a file path means what it means there.
+namespace of the sandbox, so that a file path means what it means there. It is begun before anybody asks: everything
+that the sandbox's shape decides is built, and then it waits for its orders.
 """
 
-import json
+import asyncio
 import os
 import signal
 import socket
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from typing import NoReturn, Protocol
 
-from cloche_local import init, limits, state, users
+from cloche_local import init, limits, users
 from cloche_local import syscalls as sys_
 from cloche_local.changes import Changes
 from cloche_local.egress_link import EgressLink
 from cloche_local.forgetting import forget
 from cloche_local.nest import Ground, Nest, Spawner
+from cloche_local.orders import Orders
+from cloche_local.place import Place
 from cloche_local.setup import SetupFailed, step
-from cloche_local.spec import SandboxSpec
+from cloche_local.spec import Limits, SandboxSpec, Shape
 
 # The graceful end has this long before the kernel ends a keeper that is stuck.
 BACKSTOP_S = 5
-_DEADLINE_BYTES = 64
 
 
 class Agent(Spawner, Protocol):
     """The in-sandbox agent, as the zygote hands it in: it is the one module that may import it."""
 
-    def keep(self, keeper: "Keeper", link: socket.socket, listeners: Sequence[socket.socket]) -> int:
-        """Serve clients until the sandbox ends."""
+    def keep(self, keeper: "Keeper", link: socket.socket) -> int:
+        """Wait for the keeper's orders, then serve clients until the sandbox ends."""
         ...
 
 
-def run(
-    agent: Agent,
-    ground: Ground,
-    nest: Nest | None,
-    spec: SandboxSpec,
-    reply: socket.socket,
-    egress: EgressLink | None = None,
-    listener: socket.socket | None = None,
-) -> int:
-    """Build the sandbox, answer on `reply`, and keep it until it ends. Runs in a fresh fork of the zygote.
+def run(agent: Agent, ground: Ground, shape: Shape, orders: Orders, group: limits.Group | None = None) -> int:
+    """Build the sandbox, answer its request, and keep it until it ends. Runs in a fresh fork of the zygote.
 
     Args:
-        nest: the namespaces, where they were made in advance.
-        egress: the process on the host that a sandbox with a network allowlist reaches the network through.
-        listener: a port of the host that the agent answers on too.
+        group: the control groups to make for it, where a limit needs some.
     """
     try:
-        keeper = Keeper(spec, agent, ground, nest or Nest(ground, spec.protections), reply, egress)
-        if listener is not None:
-            keeper.listeners.append(listener)
-        keeper.build()
-    except SetupFailed as failure:
-        _answer(reply, {"failed": failure.step, "errno": failure.errno})
+        keeper = Keeper(agent, ground, shape, orders, group)
+    except (SetupFailed, OSError) as failure:
+        orders.refuse(failure)
         return 1
-    except OSError as error:
-        _answer(reply, {"failed": error.filename or "keeper", "errno": error.errno or 0})
-        return 1
-    return keeper.serve()
-
-
-def _answer(reply: socket.socket, message: dict[str, object]) -> bool:
-    try:
-        reply.send(json.dumps(message).encode())
-    except OSError:
-        return False
-    return True
+    return agent.keep(keeper, keeper.link)
 
 
 class Keeper:
     """One sandbox's keeper; also the hooks that the agent calls."""
 
     def __init__(
-        self,
-        spec: SandboxSpec,
-        agent: Agent,
-        ground: Ground,
-        nest: Nest,
-        reply: socket.socket,
-        egress: EgressLink | None = None,
+        self, agent: Agent, ground: Ground, shape: Shape, orders: Orders, group: limits.Group | None = None
     ) -> None:
-        self.spec = spec
-        self.egress = egress
-        self._agent = agent
-        self._ground = ground
-        self._nest = nest
-        self._reply = reply
-        self._deadline_fd = -1
-        self._memory_events = -1
-        self._lock_fd = -1
-        self.listeners: list[socket.socket] = []
-        self._changes: Changes | None = None
-        self.on_renewed: Callable[[], None] = lambda: None
-        self.deadline = time.clock_gettime(time.CLOCK_BOOTTIME) + spec.timeout_s
-
-    # -- building ---------------------------------------------------------------------------------------------------
-
-    def build(self) -> None:
-        """Order the sandbox from init, and write down meanwhile what another process needs to find it.
+        """Begin the sandbox: when this returns, init is on its way into it.
 
         Raises:
             SetupFailed: a step was refused.
-            OSError: the state folder could not be written.
+            OSError: the folders of the host cannot be opened.
         """
-        spec = self.spec
-        os.umask(0o077)
-        group = self._make_group()
-        if group is not None:
-            group.attach(self._nest.init_pid)
-        # Init gets neither the token nor the environment: interpreters are forks of it.
-        self._nest.order(replace(spec, access_token="", envs={}, metadata={}).encode())
-        folder_fd = self._write_state()
-        self.listeners.append(_listen(spec.runtime_folder, spec.socket_name))
-        self._record(folder_fd)
-        os.close(folder_fd)
-        self._arm(spec.timeout_s)
-        self._settle()
-        # No host path is used from here on: init may switch the root, which is ours too.
-        self._nest.let_go()
+        self.shape = shape
+        self.deadline = 0.0
+        self._started_at = 0.0
+        self._token = ""
+        self._changes: Changes | None = None
+        self.on_renewed: Callable[[], None] = lambda: None
+        self._agent = agent
+        self._ground = ground
+        self._orders = orders
+        # From here on init may switch the root, which is ours too: what is needed of the host is opened or read now.
+        self._place = Place(os.path.dirname(ground.staging_folder), ground.runtime_folder)
+        self._start_time = read_start_time("self")
+        self._memory_events = -1 if group is None else _make_group(group, shape.limits)
+        self._nest = Nest(ground, shape, group)
+        # Until we are the sandbox's root, its ids are these of the host.
+        self._first_id = 0 if ground.id_range is None or not shape.protections.user_namespace else ground.id_range.base
+        # No other process of this id may read the token from our memory.
+        sys_.prctl(sys_.PR_SET_DUMPABLE, 0)
 
-    async def become_ready(self) -> None:
-        """Wait until init is confined, then tell whoever asked. The agent starts meanwhile, and serves nobody before.
+    @property
+    def link(self) -> socket.socket:
+        """Our end of the socket to init."""
+        return self._nest.link
 
-        Does not return where the sandbox cannot be, or nobody wants it.
+    # -- from begun to running --------------------------------------------------------------------------------------
+
+    async def receive_orders(self) -> tuple[SandboxSpec, Sequence[socket.socket]]:
+        """Wait until somebody wants the sandbox and init is confined; answer, and return what was asked for.
+
+        The agent starts meanwhile, and serves nobody before. Does not return where the sandbox cannot be, or nobody
+        wants it.
         """
         try:
-            self._changes = Changes(await self._nest.arrived(), self._reading_everything)
-            if self.spec.egress is not None:
-                if self.egress is None:
-                    raise SetupFailed("egress", 0)
-                self.egress.start(self.spec.egress, self.spec.protections)
-        except SetupFailed as failure:
-            _answer(self._reply, {"failed": failure.step, "errno": failure.errno})
+            async with asyncio.TaskGroup() as both:
+                arrival = both.create_task(self._nest.arrived())
+                spec = await self._orders.receive(self.shape)
+                listener = self._take(spec)
+            self._changes = Changes(arrival.result(), self._reading_everything)
+            self._start_egress(spec)
+        except* (SetupFailed, OSError) as failures:
+            failure = failures.exceptions[0]
+            if isinstance(failure, (SetupFailed, OSError)):
+                self._orders.refuse(failure)
             os._exit(1)
+        except* EOFError:
+            os._exit(0)
         # Without a deadline the sandbox is in the making for everybody else.
-        self._write_deadline()
-        if not _answer(self._reply, {"ready": os.getpid()}):
+        end_at = self._write_deadline()
+        self.on_renewed()
+        if not self._orders.answer({"ready": os.getpid(), "started_at": self._started_at, "end_at": end_at}):
             # Whoever asked took it back or is gone; nobody else knows the id.
             os._exit(1)
-        self._reply.close()
+        return spec, [listener, *self._orders.listeners]
 
-    def _write_state(self) -> int:
-        """Make the state folder and take the lock that says "alive"; returns the folder's descriptor."""
-        import fcntl
+    def _take(self, spec: SandboxSpec) -> socket.socket:
+        """Become the keeper of this sandbox: write what another process needs to find it, and give up the host.
 
-        folder = self.spec.folder
-        parent, name = os.path.split(folder)
-        new = f"{parent}/{state.NEW_PREFIX}{name}"
-        os.mkdir(new, 0o700)
-        folder_fd = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        # Never closed: open in this process alone, it is held exactly as long as we live.
-        self._lock_fd = os.open("lock", flags, 0o600, dir_fd=folder_fd)
-        fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
-        log = os.open("log", flags | os.O_APPEND, 0o600, dir_fd=folder_fd)
-        os.dup2(log, 2)
-        os.close(log)
-        token = os.open("token", flags, 0o600, dir_fd=folder_fd)
-        os.write(token, self.spec.access_token.encode())
-        os.close(token)
-        self._deadline_fd = os.open("deadline", flags, 0o600, dir_fd=folder_fd)
-        # The name appears with the lock held: a sweep never takes a sandbox in the making for a dead one.
-        os.rename(new, folder)
-        return folder_fd
+        Raises:
+            OSError: a folder of the host cannot be written.
+        """
+        self.deadline = time.clock_gettime(time.CLOCK_BOOTTIME) + spec.timeout_s
+        self._started_at = time.time()
+        self._token = spec.access_token
+        os.umask(0o077)
+        self._place.write(spec.sandbox_id, spec.access_token, self._record(spec))
+        listener = self._place.listen(spec.socket_name)
+        self._place.leave()
+        os.umask(0o022)
+        self._arm(spec.timeout_s)
+        self._settle()
+        return listener
 
-    def _make_group(self) -> limits.Group | None:
-        wanted = self.spec.limits
-        if wanted.memory_mb is None and wanted.cpus is None:
-            return None
-        group = limits.Group(limits.find_hierarchy(self.spec.cgroup_root), self.spec.sandbox_id)
-        try:
-            group.make(pids=wanted.pids, memory_mb=wanted.memory_mb, cpus=wanted.cpus)
-        except OSError as error:
-            raise SetupFailed("cgroup", error.errno or 0) from error
-        self._memory_events = group.open_memory_events()
-        return group
+    def _start_egress(self, spec: SandboxSpec) -> None:
+        if spec.egress is None:
+            return
+        if self.egress is None:
+            raise SetupFailed("egress", 0)
+        self.egress.start(spec.egress, self.shape.protections)
 
-    def _record(self, folder_fd: int) -> None:
-        """Write what another process needs to find this sandbox. No environment value, no key, no token."""
-        spec = self.spec
-        record = {
+    def _record(self, spec: SandboxSpec) -> Mapping[str, object]:
+        """What another process needs to find and show this sandbox. No environment value, no key, no token."""
+        holds = self.shape.limits
+        return {
             "version": 1,
             "sandbox_id": spec.sandbox_id,
             "template": spec.template,
-            "metadata": dict(spec.metadata),
-            "started_at": time.time(),
+            "metadata": spec.metadata,
+            "started_at": self._started_at,
             "keeper_pid": os.getpid(),
-            "keeper_start": read_start_time("self"),
+            "keeper_start": self._start_time,
             "init_pid": self._nest.init_pid,
             "idempotency": spec.idempotency,
             "runtime_folder": spec.runtime_folder,
             "socket_name": spec.socket_name,
-            "pids": spec.limits.pids,
-            "disk_mb": spec.limits.disk_mb,
-            "memory_mb": spec.limits.memory_mb,
-            "cpus": spec.limits.cpus,
+            "pids": holds.pids,
+            "disk_mb": holds.disk_mb,
+            "memory_mb": holds.memory_mb,
+            "cpus": holds.cpus,
             "namespaces": self._namespaces(),
             "users": "single" if self._ground.id_range is None else "range",
-            "binds": [bind.target for bind in spec.root.binds],
+            "binds": [bind.target for bind in self.shape.root.binds],
             "has_egress": spec.egress is not None,
             "port": spec.port,
         }
-        fd = os.open("record.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder_fd)
-        os.write(fd, json.dumps(record).encode())
-        os.close(fd)
 
     def _namespaces(self) -> list[str]:
-        on = self.spec.protections
+        on = self.shape.protections
         own = {"user": on.user_namespace, "mnt": True, "pid": on.pid_namespace, "net": on.net_namespace}
         own |= {"ipc": on.ipc_namespace, "uts": True, "cgroup": True}
         return [kind for kind, is_own in own.items() if is_own]
@@ -220,24 +178,23 @@ class Keeper:
     def _settle(self) -> None:
         """Join what init made, and keep no right over the host."""
         id_range = self._ground.id_range
-        if id_range is not None and self.spec.protections.user_namespace:
+        if id_range is not None and self.shape.protections.user_namespace:
             # Root of the sandbox, to act for each of its users; over host files it is nobody.
             users.enter_range(id_range.userns_fd, 0)
             os.close(id_range.userns_fd)
+            self._first_id = 0
         else:
             # One id only: file access needs no right beyond that id's but one, to read what this id closed to itself.
             sys_.capset(0, permitted=sys_.CAP_DAC_READ_SEARCH)
-        # No other process of this id may read the token from our memory.
+        # A change of ids sets it back.
         sys_.prctl(sys_.PR_SET_DUMPABLE, 0)
-        os.umask(0o022)
-
-    # -- serving ----------------------------------------------------------------------------------------------------
-
-    def serve(self) -> int:
-        """Run the agent until the sandbox is killed or its time is over."""
-        return self._agent.keep(self, self._nest.link, self.listeners)
 
     # -- hooks ------------------------------------------------------------------------------------------------------
+
+    @property
+    def egress(self) -> EgressLink | None:
+        """The process on the host that a sandbox with a network allowlist reaches the network through."""
+        return self._orders.egress
 
     def renew(self, lifetime_s: int) -> None:
         """Live `lifetime_s` seconds from now."""
@@ -248,11 +205,9 @@ class Keeper:
 
     def end(self) -> None:
         """Everything inside is dead: let go of the lock, so that nobody lists the sandbox any more."""
-        import fcntl
-
         if self.egress is not None:
             self.egress.close()
-        fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
+        self._place.unlock()
 
     def remaining_s(self) -> float:
         """Seconds until the deadline; not positive when it has passed."""
@@ -260,22 +215,22 @@ class Keeper:
 
     def _arm(self, lifetime_s: int) -> None:
         """The backstop: the kernel ends us, and by the death signal everything inside, even if we are blocked."""
-        if self.spec.protections.backstop_timer:
+        if self.shape.protections.backstop_timer:
             signal.setitimer(signal.ITIMER_REAL, lifetime_s + BACKSTOP_S)
 
-    def _write_deadline(self) -> None:
-        """One fixed-length line, written in place: a reader sees the old or the new one."""
+    def _write_deadline(self) -> float:
+        """Tell other processes of the deadline; returns it in wall time."""
         wall = time.time() + self.remaining_s()
-        line = json.dumps({"boot": round(self.deadline, 3), "wall": round(wall, 3)})
-        os.pwrite(self._deadline_fd, line.ljust(_DEADLINE_BYTES).encode(), 0)
+        self._place.write_deadline(self.deadline, wall)
+        return wall
 
     @contextmanager
     def become(self, uid: int, gid: int) -> Generator[None]:
         """File access inside the block happens as this user, without the rights of root."""
-        if self._ground.id_range is None or not self.spec.protections.acts_as_user:
+        if self._ground.id_range is None or not self.shape.protections.acts_as_user:
             yield
             return
-        sys_.set_fs_ids(uid, gid)
+        sys_.set_fs_ids(self._first_id + uid, self._first_id + gid)
         try:
             yield
         finally:
@@ -332,28 +287,27 @@ class Keeper:
 
     def _be_root_spawner(self, link: socket.socket) -> NoReturn:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        on = self.spec.protections
+        on = self.shape.protections
         init.close_all_but([link.fileno(), self._nest.keeper_pidfd], on)
         if on.token_forgotten:
             # We are a fork of the keeper, and what root runs here is a fork of us.
-            step("forget", forget, self.spec.access_token)
+            step("forget", forget, self._token)
         os.setgroups([])
         keep = users.ROOT_CAPABILITIES
-        init.confine(self.spec.limits, on, self._ground.filter_program, keep=keep, keeper_pidfd=self._nest.keeper_pidfd)
-        self._agent.run_init(link, self.spec)
+        init.confine(
+            self.shape.limits, on, self._ground.filter_program, keep=keep, keeper_pidfd=self._nest.keeper_pidfd
+        )
+        self._agent.run_init(link, self.shape)
 
 
-def _listen(folder: str, name: str) -> socket.socket:
-    """Listen on `name` in `folder`, whatever its length: a socket address ends after 108 bytes."""
-    folder_fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(f"/proc/self/fd/{folder_fd}/{name}")
-        listener.listen(128)
-        listener.setblocking(False)
-        return listener
-    finally:
-        os.close(folder_fd)
+def _make_group(group: limits.Group, wanted: Limits) -> int:
+    """Make the control groups; returns a descriptor of the memory limit's events, or -1.
+
+    Raises:
+        SetupFailed: step `cgroup`.
+    """
+    step("cgroup", partial(group.make, pids=wanted.pids, memory_mb=wanted.memory_mb, cpus=wanted.cpus))
+    return group.open_memory_events()
 
 
 def read_start_time(pid: int | str) -> int:

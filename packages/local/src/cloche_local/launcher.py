@@ -14,7 +14,7 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
-from cloche_local.spec import Protections, SandboxSpec
+from cloche_local.spec import SandboxSpec, Shape
 
 # Constant, as user code can read the arguments of the process that its interpreter was forked from. Everything that
 # differs arrives over the control socket, which is descriptor 0.
@@ -41,15 +41,26 @@ class CreateRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Born:
+    """A sandbox that runs, in seconds since the epoch."""
+
+    started_at: float
+    end_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What a zygote is told once."""
 
     staging_folder: str
+    runtime_folder: str
     range_slots: str
     process_limit: int
     cgroup_root: str
     import_paths: tuple[str, ...]
     warm: bool
+    shape: Shape | None = None
+    """What the first sandbox will most likely be built of."""
     empty_environment: bool = True
     """False in one test only, which shows that user code then reads the server's environment."""
 
@@ -104,8 +115,8 @@ class Launcher:
             self._bare, self._warm, self._warm_asked = control, warm, False
             ours.pop_all()
 
-    async def create(self, spec: SandboxSpec, *, prefer_warm: bool, listener: socket.socket | None = None) -> None:
-        """Make a sandbox; returns when it answers.
+    async def create(self, spec: SandboxSpec, *, prefer_warm: bool, listener: socket.socket | None = None) -> Born:
+        """Make a sandbox; returns when it can be used.
 
         Safe to cancel: the keeper is then killed before this returns.
 
@@ -123,17 +134,15 @@ class Launcher:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
+            # No token and nothing else that is secret: what the zygote has read, every later sandbox is a fork of.
             request = {
                 "op": "create",
                 "id": spec.sandbox_id,
                 "folder": spec.folder,
                 "socket": f"{spec.runtime_folder}/{spec.socket_name}",
+                "egress": spec.egress is not None,
+                "shape": asdict(spec.shape),
             }
-            if spec.egress is not None:
-                request["egress"] = "on"
-            if spec.protections != Protections():
-                # Namespaces are made before the spec is read, so a test's choice travels with the request.
-                request["protections"] = json.dumps(asdict(spec.protections))
             with theirs:
                 await _send(control, request, [theirs.fileno()])
             await _send_all(ours, spec.encode(), [] if listener is None else [listener.fileno()])
@@ -148,6 +157,7 @@ class Launcher:
             ours.close()
         if "ready" not in answer:
             raise CreateRefused(str(answer.get("failed")), int(answer.get("errno", 0)))
+        return Born(float(answer["started_at"]), float(answer["end_at"]))
 
     def warm(self) -> None:
         """Let the stage with the big libraries start as soon as the zygote is idle; once is enough."""
@@ -221,11 +231,13 @@ def _has_news(control: socket.socket) -> bool:
 def _hello(settings: Settings) -> Mapping[str, object]:
     return {
         "staging_folder": settings.staging_folder,
+        "runtime_folder": settings.runtime_folder,
         "range_slots": settings.range_slots,
         "process_limit": settings.process_limit,
         "cgroup_root": settings.cgroup_root,
         "import_paths": list(settings.import_paths),
         "warm": settings.warm,
+        "shape": None if settings.shape is None else asdict(settings.shape),
     }
 
 
@@ -242,7 +254,7 @@ def code_folders() -> list[str]:
     return folders
 
 
-async def _send(control: socket.socket, message: Mapping[str, str], fds: list[int]) -> None:
+async def _send(control: socket.socket, message: Mapping[str, object], fds: list[int]) -> None:
     raw = json.dumps(message).encode()
     while True:
         try:

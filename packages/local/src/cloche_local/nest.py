@@ -1,6 +1,6 @@
-"""Fresh namespaces with an init in them that waits for its orders: what every sandbox starts from.
+"""Fresh namespaces with a confined init in them: what every sandbox starts from.
 
-Nothing here depends on a particular sandbox, so the zygote has one made while nobody waits.
+All of it depends on the sandbox's shape alone, so the zygote has one made while nobody waits.
 """
 
 import asyncio
@@ -14,16 +14,17 @@ from typing import NoReturn, Protocol
 
 from cloche_local import init, users
 from cloche_local import syscalls as sys_
-from cloche_local.setup import SetupFailed
-from cloche_local.spec import Protections, SandboxSpec, decode_spec
+from cloche_local.limits import Group
+from cloche_local.setup import SetupFailed, step
+from cloche_local.spec import Shape
 
-_MAX_ORDERS = 1 << 17
+_MESSAGE_BYTES = 4096
 
 
 class Spawner(Protocol):
     """The init half of the in-sandbox agent."""
 
-    def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
+    def run_init(self, link: socket.socket, shape: Shape) -> NoReturn:
         """Serve the keeper as a spawner."""
         ...
 
@@ -38,36 +39,46 @@ class Ground:
     host_gid: int
     id_range: users.IdRange | None
     staging_folder: str
+    runtime_folder: str
 
 
 class Nest:
     """The namespaces of one sandbox, and the ends of two sockets to its init."""
 
-    def __init__(self, ground: Ground, on: Protections) -> None:
+    def __init__(self, ground: Ground, shape: Shape, group: Group | None = None) -> None:
         """Leave the host's session and namespaces, and fork init. The caller is single-threaded and a fresh fork.
 
+        Args:
+            group: what init goes into before it starts anything. We stay outside.
+
         Raises:
-            SetupFailed: step `namespaces`.
+            SetupFailed: step `namespaces` or `cgroup`.
         """
         self._ground = ground
+        self._shape = shape
+        on = shape.protections
         # No terminal of the host: a process in its session could type into it.
         os.setsid()
         # Keys of the host's login session are reachable by possession, not by id: have none.
         if on.own_keyring:
             with suppress(OSError):
                 sys_.join_session_keyring()
-        self._unshare(on)
+        self._unshare()
         self.keeper_pidfd = os.pidfd_open(os.getpid())
         self.link, link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._gate, gate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.init_pid = os.fork()
         if self.init_pid == 0:
-            self._be_init(link, gate, on)
+            self._be_init(link, gate)
         link.close()
         gate.close()
+        if group is not None:
+            step("cgroup", group.attach, self.init_pid)
+        self._gate.send(b"go")
 
-    def _unshare(self, on: Protections) -> None:
+    def _unshare(self) -> None:
         """Enter the sandbox's namespaces, pid for our children."""
+        on = self._shape.protections
         flags = sys_.CLONE_NEWNS | sys_.CLONE_NEWUTS | sys_.CLONE_NEWCGROUP
         flags |= sys_.CLONE_NEWPID if on.pid_namespace else 0
         flags |= sys_.CLONE_NEWNET if on.net_namespace else 0
@@ -83,7 +94,7 @@ class Nest:
 
     # -- init's side ------------------------------------------------------------------------------------------------
 
-    def _be_init(self, link: socket.socket, gate: socket.socket, on: Protections) -> NoReturn:
+    def _be_init(self, link: socket.socket, gate: socket.socket) -> NoReturn:
         """Run as init; reports a refused step over the gate."""
         id_range = self._ground.id_range
         fds = init.Descriptors(
@@ -94,16 +105,14 @@ class Nest:
             0 if id_range is None else id_range.base,
         )
         try:
-            init.prepare(fds, on)
-            orders = gate.recv(_MAX_ORDERS)
-            # Empty: the keeper is gone, and nobody wants a sandbox.
-            if orders:
-                spec = decode_spec(orders)
-                lower_fd = init.enter(spec, self._ground.staging_folder, fds, self._ground.filter_program)
+            init.prepare(fds, self._shape.protections)
+            # Anything else: the keeper is gone, and nobody wants a sandbox.
+            if gate.recv(_MESSAGE_BYTES) == b"go":
+                lower_fd = init.enter(self._shape, self._ground.staging_folder, fds, self._ground.filter_program)
                 socket.send_fds(gate, [b"ready"], [lower_fd])
                 os.close(lower_fd)
                 gate.close()
-                self._ground.spawner.run_init(link, spec)
+                self._ground.spawner.run_init(link, self._shape)
         except SetupFailed as failure:
             _refuse(gate, failure.step, failure.errno)
         except OSError as error:
@@ -113,14 +122,6 @@ class Nest:
             os._exit(1)
 
     # -- the keeper's side ------------------------------------------------------------------------------------------
-
-    def order(self, orders: bytes) -> None:
-        """Tell init which sandbox to build."""
-        self._gate.send(orders)
-
-    def let_go(self) -> None:
-        """Let init switch the root: the keeper uses no host path any more."""
-        self._gate.send(b"go")
 
     async def arrived(self) -> int:
         """Wait until init is confined.
@@ -154,7 +155,7 @@ async def _receive(gate: socket.socket) -> tuple[bytes, list[int]]:
         await arrived.wait()
     finally:
         loop.remove_reader(gate.fileno())
-    raw, fds, _flags, _address = socket.recv_fds(gate, 4096, 1, socket.MSG_CMSG_CLOEXEC)
+    raw, fds, _flags, _address = socket.recv_fds(gate, _MESSAGE_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
     return raw, fds
 
 
@@ -163,5 +164,5 @@ def _refuse(gate: socket.socket, step: str, number: int) -> None:
     with suppress(OSError):
         gate.send(json.dumps([step, number]).encode())
         # Take its words out of the socket: one that is closed with something unread loses what it sent.
-        while gate.recv(_MAX_ORDERS):
+        while gate.recv(_MESSAGE_BYTES):
             pass

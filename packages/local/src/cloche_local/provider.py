@@ -20,7 +20,6 @@ from cloche_contract.errors import (
     BackendCause,
     BackendUnavailable,
     IdempotencyConflict,
-    ProviderFailed,
     ProviderTimeout,
     SandboxExpired,
     SandboxNotFound,
@@ -48,11 +47,11 @@ from cloche_contract.provider import (
 )
 from cloche_local import agent_call, diff, idempotency, inspection, network, probe, templates
 from cloche_local.ending import end_keeper
-from cloche_local.launcher import CreateRefused, Launcher, Settings, ZygoteGone
+from cloche_local.launcher import Born, CreateRefused, Launcher, Settings, ZygoteGone
 from cloche_local.limits import Group, find_hierarchy, left_groups
 from cloche_local.listener import url, wanted_listener
 from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
-from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec
+from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec, Shape
 from cloche_local.state import Record, StateFolder, remove_left
 
 logger = logging.getLogger(__name__)
@@ -136,6 +135,7 @@ class LocalProvider:
                 self._launcher = Launcher(
                     Settings(
                         staging_folder=self._state.staging,
+                        runtime_folder=self._paths.runtime,
                         range_slots=self._paths.range_slots,
                         process_limit=self._default_limits.pids + OWN_PROCESSES
                         if self.protections.process_limit
@@ -143,6 +143,7 @@ class LocalProvider:
                         cgroup_root=self._paths.cgroup_root,
                         import_paths=() if folder is None else (folder,),
                         warm=warm is not None and not warm.missing,
+                        shape=self._likely_shape(),
                         empty_environment=self.protections.empty_environment,
                     )
                 )
@@ -152,6 +153,13 @@ class LocalProvider:
         except ZygoteGone as gone:
             raise BackendUnavailable(cause="zygote_failed") from gone
         return launcher
+
+    def _likely_shape(self) -> Shape | None:
+        """What most sandboxes are built of, so that one can wait for the first request already."""
+        template = templates.find_template(templates.BASE)
+        if template is None or self.protections != Protections():
+            return None
+        return Shape(self._root(template), self._default_limits)
 
     def _prepare_folders(self) -> None:
         try:
@@ -224,7 +232,7 @@ class LocalProvider:
                 spec = self._spec(request, template, wanted, mark)
                 if listener is not None:
                     spec = replace(spec, port=listener.getsockname()[1])
-                await self._launch(launcher, spec, listener)
+                born = await self._launch(launcher, spec, listener)
         except CreateRefused as refused:
             if refused.step == "cgroup":
                 raise UnsupportedLimit(limit="memory" if wanted.memory_mb is not None else "cpu") from refused
@@ -233,20 +241,30 @@ class LocalProvider:
             raise BackendUnavailable(cause="zygote_failed") from gone
         except TimeoutError as late:
             raise ProviderTimeout from late
-        record = self._state.read(spec.sandbox_id)
-        if record is None:
-            raise ProviderFailed
-        return self._describe(record, with_agent=True)
+        return SandboxRecord(
+            sandbox_id=spec.sandbox_id,
+            template=spec.template,
+            status="running",
+            region=None,
+            started_at=_iso(born.started_at),
+            end_at=_iso(born.end_at),
+            cpu_count=wanted.cpus,
+            memory_mb=wanted.memory_mb,
+            disk_size_mb=wanted.disk_mb,
+            url=_address(spec),
+            agent=self._agent(spec.runtime_folder, spec.socket_name, spec.access_token),
+            user_metadata=dict(spec.metadata),
+        )
 
-    async def _launch(self, launcher: Launcher, spec: SandboxSpec, listener: socket.socket | None) -> None:
+    async def _launch(self, launcher: Launcher, spec: SandboxSpec, listener: socket.socket | None) -> Born:
         try:
             with anyio.fail_after(_CREATE_TIMEOUT_S):
                 warm = spec.template == templates.CODE_INTERPRETER
                 try:
-                    await launcher.create(spec, prefer_warm=warm, listener=listener)
+                    return await launcher.create(spec, prefer_warm=warm, listener=listener)
                 except ZygoteGone:
                     # The waiting keeper, or the zygote, died before it answered: nothing was made, a fresh one tells.
-                    await launcher.create(spec, prefer_warm=warm, listener=listener)
+                    return await launcher.create(spec, prefer_warm=warm, listener=listener)
         except BaseException:
             # Refused or cancelled: its keeper has ended or is about to, and nobody knows the id.
             remove_left(spec.folder, f"{spec.runtime_folder}/{spec.socket_name}")
@@ -262,15 +280,13 @@ class LocalProvider:
             socket_name=sandbox_id,
             timeout_s=request.timeout,
             access_token=self._options.ids.new_id(),
-            root=self._root(template),
-            limits=wanted,
+            shape=Shape(self._root(template), wanted, self.protections),
             envs={} if request.envs is MISSING else request.envs,
             metadata={} if request.metadata is MISSING else request.metadata,
             range_slots=self._paths.range_slots,
             cgroup_root=self._paths.cgroup_root,
             egress=network.wanted_rules(request, self._options.settings),
             idempotency=mark,
-            protections=self.protections,
         )
 
     def _root(self, template: templates.Template) -> RootPlan:
@@ -397,7 +413,7 @@ class LocalProvider:
             cpu_count=record.cpus,
             memory_mb=record.memory_mb,
             disk_size_mb=record.disk_mb,
-            url=f"local:{record.sandbox_id}" if record.port is None else url(record.port),
+            url=_address(record),
             agent=self._endpoint(record) if with_agent else None,
             user_metadata=dict(record.metadata),
         )
@@ -407,9 +423,12 @@ class LocalProvider:
             token = self._state.read_token(record.sandbox_id)
         except OSError as error:
             raise SandboxNotFound from error
+        return self._agent(record.runtime_folder, record.socket_name, token)
+
+    def _agent(self, runtime_folder: str, socket_name: str, token: str) -> AgentEndpoint:
         return AgentEndpoint(
             base_url="http://local",
-            socket_path=self._sockets.address(record.runtime_folder, record.socket_name),
+            socket_path=self._sockets.address(runtime_folder, socket_name),
             access_token=SecretStr(token),
             version=_AGENT_VERSION,
             renew_on_request=True,
@@ -466,6 +485,10 @@ class LocalProvider:
             await self._launcher.close()
             self._launcher = None
         self._sockets.close()
+
+
+def _address(sandbox: SandboxSpec | Record) -> str:
+    return f"local:{sandbox.sandbox_id}" if sandbox.port is None else url(sandbox.port)
 
 
 def _iso(seconds: float) -> str:

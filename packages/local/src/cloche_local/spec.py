@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 
@@ -72,10 +72,29 @@ class Limits:
     memory_mb: int | None = None
     cpus: int | None = None
 
+    @property
+    def need_group(self) -> bool:
+        """Whether a control group must hold one of them."""
+        return self.memory_mb is not None or self.cpus is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a sandbox is built of, before a request decides the rest. Nothing in it is secret: init knows all of it."""
+
+    root: RootPlan
+    limits: Limits
+    protections: Protections = Protections()
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a sandbox of this shape may be built in advance: no protection is out, no group is named after it."""
+        return self.protections == Protections() and not self.limits.need_group
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """One sandbox, as its keeper needs it.
+    """One sandbox, as its keeper needs it: what its request decides, on top of its shape.
 
     `folder` is its state folder; its socket is `socket_name` in `runtime_folder`.
     """
@@ -87,8 +106,7 @@ class SandboxSpec:
     socket_name: str
     timeout_s: int
     access_token: str = field(repr=False)
-    root: RootPlan
-    limits: Limits
+    shape: Shape
     envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     metadata: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     range_slots: str = ""
@@ -100,24 +118,27 @@ class SandboxSpec:
     """Hash of the creator's key and arguments; empty without a key."""
     port: int | None = None
     """The port of the listener that comes with the spec; None: there is none."""
-    protections: Protections = Protections()
 
     def encode(self) -> bytes:
-        """The spec as JSON."""
-        return json.dumps(asdict(self)).encode()
+        """The spec as JSON, without its shape: the keeper has that already."""
+        names = (entry.name for entry in fields(self) if entry.name != "shape")
+        return json.dumps({name: getattr(self, name) for name in names}, default=dict).encode()
 
 
-def decode_spec(raw: bytes) -> SandboxSpec:
+def decode_spec(raw: bytes, shape: Shape) -> SandboxSpec:
     """Read what `SandboxSpec.encode` wrote."""
-    fields = cast("dict[str, Any]", json.loads(raw))
-    root = fields.pop("root")
+    told = cast("dict[str, Any]", json.loads(raw))
+    egress = told.pop("egress")
+    return SandboxSpec(shape=shape, egress=None if egress is None else tuple(egress), **told)
+
+
+def decode_shape(told: Mapping[str, Any]) -> Shape:
+    """Read what `asdict` made of a shape."""
+    root = dict(told["root"])
     binds = tuple(Bind(**bind) for bind in root.pop("binds"))
     import_paths = tuple(root.pop("import_paths"))
-    egress = fields.pop("egress")
-    return SandboxSpec(
+    return Shape(
         root=RootPlan(binds=binds, import_paths=import_paths, **root),
-        limits=Limits(**fields.pop("limits")),
-        protections=Protections(**fields.pop("protections")),
-        egress=None if egress is None else tuple(egress),
-        **fields,
+        limits=Limits(**told["limits"]),
+        protections=Protections(**told["protections"]),
     )

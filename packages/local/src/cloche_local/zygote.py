@@ -18,19 +18,21 @@ import traceback
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, cast
 
 import cloche_agentd
 from cloche_agentd.agent import Agent
 from cloche_agentd.config import AgentConfig, InitProfile, KeeperHooks, User
+from cloche_agentd.config import Orders as AgentOrders
 from cloche_agentd.init import run_init
 from cloche_local import init, keeper, libraries, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
 from cloche_local.egress import fork_egress
-from cloche_local.egress_link import ENVIRONMENT, EgressLink
-from cloche_local.nest import Ground, Nest
-from cloche_local.setup import SetupFailed
-from cloche_local.spec import Protections, SandboxSpec, decode_spec
+from cloche_local.egress_link import ENVIRONMENT
+from cloche_local.nest import Ground
+from cloche_local.orders import Orders
+from cloche_local.spec import Shape, decode_shape
 
 # What the guest half imports inside functions, so that it loads on every platform.
 _LAZY_IMPORTS = ("ctypes", "fcntl", "resource", "shutil", "struct")
@@ -53,11 +55,14 @@ class Hello:
     """What the server tells a zygote once."""
 
     staging_folder: str
+    runtime_folder: str
     range_slots: str
     process_limit: int
     cgroup_root: str
     import_paths: tuple[str, ...]
     warm: bool
+    shape: Mapping[str, Any] | None
+    """What a sandbox is built of in advance, until one of another shape is asked for."""
 
 
 def main(control: socket.socket) -> NoReturn:
@@ -94,6 +99,7 @@ class Zygote:
         self._warm_due = 0.0
         self._keepers: dict[int, _Child] = {}
         self._leaving: list[_Child] = []
+        self._shape = hello.shape
         self._spare: _Spare | None = None
         self._spares_lost = 0
         self._host_uid, self._host_gid = os.getuid(), os.getgid()
@@ -127,12 +133,12 @@ class Zygote:
                 self._start_warm(self._warm_control)
 
     def _patience_ms(self) -> int:
-        if self._leaving or (self._spare is None and self._spares_lost < _SPARES_LOST):
+        if self._leaving or self._wants_spare():
             return _IDLE_MS
         return _WARM_AFTER_MS if self._warm_wanted and self._warm_control is not None else -1
 
     def _use_idle_time(self) -> None:
-        if self._spare is None:
+        if self._wants_spare():
             self._prepare_spare()
         elif self._warm_wanted and self._warm_control is not None:
             self._start_warm(self._warm_control)
@@ -149,7 +155,7 @@ class Zygote:
             self._reap()
             self._clean_up()
             os._exit(0)
-        message = cast("dict[str, str]", json.loads(raw))
+        message = cast("dict[str, Any]", json.loads(raw))
         if message["op"] == "create" and fds:
             self._create(message, socket.socket(fileno=fds[0]))
         elif message["op"] == "warm":
@@ -161,30 +167,40 @@ class Zygote:
                     # Our own child that we have not reaped: the pid is still its.
                     os.kill(pid, signal.SIGKILL)
 
-    def _create(self, message: Mapping[str, str], reply: socket.socket) -> None:
+    def _create(self, message: Mapping[str, Any], reply: socket.socket) -> None:
         """Give the request to the spare keeper, or to a new one."""
-        spare, self._spare = self._spare, None
-        plain = "protections" not in message
         egress: tuple[int, ...] = ()
         try:
-            if "egress" in message:
-                egress = fork_egress(_state_folders(message), _protections(message), self._filter)
-            if spare is None or not plain or not spare.take(reply, egress):
-                spare = self._fork_keeper(message, reply, egress)
+            shape = decode_shape(message["shape"])
+            if message["egress"]:
+                egress = fork_egress(_state_folders(message), shape.protections, self._filter)
+            if shape.may_wait and message["shape"] != self._shape:
+                # What waits for another shape will not be asked for soon.
+                self._drop_spare()
+                self._shape = message["shape"]
+            pid = self._take_spare(reply, egress) if message["shape"] == self._shape else None
+            if pid is None:
+                pid = self._fork_keeper(shape, message["id"], Orders(None, reply, egress))
         except OSError as error:
             with suppress(OSError):
                 reply.send(json.dumps({"failed": "id_range", "errno": error.errno or 0}).encode())
         else:
-            self._keepers[spare.pid] = _Child(message["id"], message["folder"], message["socket"])
+            self._keepers[pid] = _Child(message["id"], message["folder"], message["socket"])
         finally:
             for fd in egress:
                 os.close(fd)
             reply.close()
 
-    def _fork_keeper(
-        self, message: Mapping[str, str] | None, reply: socket.socket | None, egress: Sequence[int] = ()
-    ) -> "_Spare":
-        """Fork a keeper: for a request, or without one as a spare that makes its namespaces and waits.
+    def _take_spare(self, reply: socket.socket, egress: Sequence[int]) -> int | None:
+        """Hand the request to the keeper that waits; returns its pid, or None where there is none."""
+        spare, self._spare = self._spare, None
+        if spare is None or not spare.take(reply, egress):
+            return None
+        self._spares_lost = 0
+        return spare.pid
+
+    def _fork_keeper(self, shape: Shape, sandbox_id: str, orders: Orders) -> int:
+        """Fork a keeper: for a request, or as a spare that builds the sandbox and waits.
 
         Raises:
             OSError: no range of ids, or no process.
@@ -192,60 +208,60 @@ class Zygote:
         id_range = None
         if self._hello.range_slots:
             id_range = users.open_range(self._hello.range_slots, self._hello.process_limit)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             pid = os.fork()
             if pid == 0:
-                self._be_keeper(theirs, reply, id_range, _protections(message or {}), egress)
+                self._be_keeper(shape, sandbox_id, id_range, orders)
         finally:
-            theirs.close()
             if id_range is not None:
                 id_range.close()
-        return _Spare(pid, ours)
+        return pid
 
-    def _be_keeper(
-        self,
-        requests: socket.socket,
-        reply: socket.socket | None,
-        id_range: users.IdRange | None,
-        on: Protections,
-        egress: Sequence[int],
-    ) -> NoReturn:
+    def _be_keeper(self, shape: Shape, sandbox_id: str, id_range: users.IdRange | None, orders: Orders) -> NoReturn:
         status = 70
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            kept = [requests.fileno(), *egress] + ([] if reply is None else [reply.fileno()])
+            kept = orders.filenos()
             kept += [] if id_range is None else [id_range.lock_fd, id_range.userns_fd]
-            init.close_all_but(kept, on)
-            agent = _Agentd()
-            ground = Ground(agent, self._filter, self._host_uid, self._host_gid, id_range, self._hello.staging_folder)
-            nest = None
-            if reply is None:
-                nest = Nest(ground, on)
-                _raw, fds, _flags, _address = socket.recv_fds(requests, 1, 3)
-                # Empty: the zygote is gone.
-                reply = socket.socket(fileno=fds[0]) if fds else None
-                egress = fds[1:]
-            requests.close()
-            if reply is not None:
-                raw, listener = _read_all(reply)
-                status = keeper.run(agent, ground, nest, decode_spec(raw), reply, _link(egress), listener)
-        except SetupFailed:
-            # As a spare: the next request tries again and is told.
-            status = 1
-        except EOFError:
-            # The request was taken back.
-            status = 0
+            init.close_all_but(kept, shape.protections)
+            ground = Ground(
+                spawner=(agent := _Agentd()),
+                filter_program=self._filter,
+                host_uid=self._host_uid,
+                host_gid=self._host_gid,
+                id_range=id_range,
+                staging_folder=self._hello.staging_folder,
+                runtime_folder=self._hello.runtime_folder,
+            )
+            group = None
+            if shape.limits.need_group:
+                group = limits.Group(limits.find_hierarchy(self._hello.cgroup_root), sandbox_id)
+            status = keeper.run(agent, ground, shape, orders, group)
         except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
             traceback.print_exc()
         os._exit(status)
 
+    # -- the spare --------------------------------------------------------------------------------------------------
+
+    def _wants_spare(self) -> bool:
+        return self._spare is None and self._shape is not None and self._spares_lost < _SPARES_LOST
+
     def _prepare_spare(self) -> None:
-        """Have the next sandbox's namespaces, and the init in them, made while nobody waits."""
-        if self._spare is None and self._spares_lost < _SPARES_LOST:
-            with suppress(OSError):
-                self._spare = self._fork_keeper(None, None)
+        """Have the next sandbox built, as far as its shape decides it, while nobody waits."""
+        if self._shape is None:
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, suppress(OSError):
+            self._spare = _Spare(self._fork_keeper(decode_shape(self._shape), "", Orders(theirs, None)), ours)
+            return
+        ours.close()
+
+    def _drop_spare(self) -> None:
+        """Let the waiting keeper end, and everything in it."""
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
@@ -261,8 +277,7 @@ class Zygote:
                 if self._spare is not None and self._spare.pid == pid:
                     # This machine refuses what it needs: requests are told so, and no more spares are tried.
                     self._spares_lost += 1
-                    self._spare.close()
-                    self._spare = None
+                    self._drop_spare()
 
     def _clean_up(self) -> None:
         """Remove what ended sandboxes leave; a control group goes only when its last process has."""
@@ -278,8 +293,7 @@ class Zygote:
             control.close()
             return
         try:
-            if self._spare is not None:
-                self._spare.close()
+            self._drop_spare()
             self._control.close()
             os.close(self._wake_read)
             os.close(self._wake_write)
@@ -331,51 +345,50 @@ class _Child:
 class _Agentd:
     """The agent, seen by the keeper."""
 
-    def keep(self, keeper: keeper.Keeper, link: socket.socket, listeners: Sequence[socket.socket]) -> int:
-        spec = keeper.spec
+    def keep(self, keeper: keeper.Keeper, link: socket.socket) -> int:
         accounts = [User("user", users.USER_ID, users.USER_ID, "/home/user")]
         if keeper.has_range():
             accounts.append(User("root", 0, 0, "/root"))
-        config = AgentConfig(
-            sandbox_id=spec.sandbox_id,
-            access_token=spec.access_token,
-            envs=spec.envs if spec.egress is None else {**ENVIRONMENT, **spec.envs},
-            users=accounts,
-            path=spec.root.search_path,
-            begin_interpreter=True,
-        )
+        config = AgentConfig(users=accounts, path=keeper.shape.root.search_path, begin_interpreter=True)
         hooks = KeeperHooks(
             on_renew=keeper.renew,
             on_kill=keeper.end,
             open_user_spawner=(lambda _user: keeper.open_root_spawner(_leave_loop)) if keeper.has_range() else None,
             become=lambda user: keeper.become(user.uid, user.gid),
-            before_listening=keeper.become_ready,
+            orders=partial(_orders, keeper),
             memory_kills=keeper.memory_kills,
             changes=keeper.changes,
             facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
-            **_egress_hooks(keeper.egress),
+            denial_mark=lambda: 0 if keeper.egress is None else keeper.egress.mark(),
+            denials_since=lambda mark: () if keeper.egress is None else keeper.egress.since(mark),
+            update_network=partial(_update_network, keeper),
         )
-        return asyncio.run(_keep_until_deadline(keeper, Agent(config, hooks).run(link, listeners)))
+        return asyncio.run(_keep_until_deadline(keeper, Agent(config, hooks).run(link, ())))
 
-    def run_init(self, link: socket.socket, spec: SandboxSpec) -> NoReturn:
-        run_init(link, InitProfile(import_paths=spec.root.import_paths))
+    def run_init(self, link: socket.socket, shape: Shape) -> NoReturn:
+        run_init(link, InitProfile(import_paths=shape.root.import_paths))
 
 
-def _egress_hooks(egress: EgressLink | None) -> dict[str, Any]:
-    if egress is None:
-        return {}
-    return {"denial_mark": egress.mark, "denials_since": egress.since, "update_network": egress.update}
+async def _orders(keeper: keeper.Keeper) -> AgentOrders:
+    spec, listeners = await keeper.receive_orders()
+    envs = spec.envs if spec.egress is None else {**ENVIRONMENT, **spec.envs}
+    return AgentOrders(spec.sandbox_id, spec.access_token, envs, listeners)
+
+
+async def _update_network(keeper: keeper.Keeper, add: Sequence[str], remove: Sequence[str]) -> Sequence[str] | None:
+    return None if keeper.egress is None else await keeper.egress.update(add, remove)
 
 
 async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, None, int]) -> int:
     """Run the agent, and end it in good order when the sandbox's time is over: connections close, init dies with us."""
     loop = asyncio.get_running_loop()
     agent = loop.create_task(serving)
-    timer = loop.call_later(keeper.remaining_s(), agent.cancel)
+    timer: asyncio.TimerHandle | None = None
 
     def renewed() -> None:
         nonlocal timer
-        timer.cancel()
+        if timer is not None:
+            timer.cancel()
         timer = loop.call_later(keeper.remaining_s(), agent.cancel)
 
     keeper.on_renewed = renewed
@@ -385,49 +398,14 @@ async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, N
         return 0
 
 
-def _protections(message: Mapping[str, str]) -> Protections:
-    return Protections(**json.loads(message.get("protections", "{}")))
-
-
-def _state_folders(message: Mapping[str, str]) -> list[str]:
+def _state_folders(message: Mapping[str, Any]) -> list[str]:
     """Where this user's sandboxes keep tokens and sockets."""
     return [os.path.dirname(message["folder"]), os.path.dirname(message["socket"])]
-
-
-def _link(egress: Sequence[int]) -> EgressLink | None:
-    if not egress:
-        return None
-    control, denials = (socket.socket(fileno=fd) for fd in egress)
-    return EgressLink(control, denials)
 
 
 def _leave_loop() -> None:
     """Forget the event loop in a fork that was made inside it."""
     asyncio.events._set_running_loop(None)
-
-
-def _read_all(reply: socket.socket) -> tuple[bytes, socket.socket | None]:
-    """Read one length-prefixed message, and the listener that came with it.
-
-    Raises:
-        EOFError: the server took its request back.
-    """
-    begin, fds, _flags, _address = socket.recv_fds(reply, 4, 1)
-    begin += _read_exactly(reply, 4 - len(begin)) if begin else b""
-    if not begin:
-        raise EOFError
-    wanted = int.from_bytes(begin, "big")
-    return _read_exactly(reply, wanted), socket.socket(fileno=fds[0]) if fds else None
-
-
-def _read_exactly(reply: socket.socket, count: int) -> bytes:
-    parts = bytearray()
-    while len(parts) < count:
-        part = reply.recv(count - len(parts))
-        if not part:
-            raise EOFError
-        parts += part
-    return bytes(parts)
 
 
 def _prepare_interpreter() -> None:
