@@ -79,7 +79,7 @@ async def test_a_sandbox_that_waited_gets_the_environment_of_its_request(provide
         await _spare(zygote_pid())
         async with made(provider, envs={"TOLD": value}) as sandbox:
             lines = await sandbox.execute("import os; print(os.environ['TOLD'])")
-            assert f"{value}\n" in [line.get("text") for line in lines]
+            assert "".join(line["text"] for line in lines if line["type"] == "stdout") == f"{value}\n"
             assert (await sandbox.run("printf %s $TOLD")).stdout == value
             await provider.kill(KillRequest(sandbox_id=sandbox.id))
 
