@@ -16,9 +16,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._gen.sync import CommandHandle, Commands, Files, Sandbox, Tasks
-    from .commands import AsyncCommandHandle, AsyncCommands, CommandInterrupted, CommandTimeout
+    from ._gen.sync import CommandHandle, Commands, Files, Pty, Sandbox, Tasks, Terminal
+    from .commands import AsyncCommandHandle, AsyncCommands
     from .config import Settings, load_settings
+    from .endings import CommandInterrupted, CommandTimeout
     from .endpoint import Endpoint
     from .files import AsyncFiles
     from .providers import Doors, ProviderPool
@@ -38,13 +39,16 @@ if TYPE_CHECKING:
     from .session import SandboxSession
     from .task_text import TaskText
     from .tasks import AsyncTasks, TaskInfo, TaskReport
+    from .terminals import AsyncPty, AsyncTerminal
 
 __all__ = [
     "AsyncCommandHandle",
     "AsyncCommands",
     "AsyncFiles",
+    "AsyncPty",
     "AsyncSandbox",
     "AsyncTasks",
+    "AsyncTerminal",
     "CodeError",
     "CodeResult",
     "CommandHandle",
@@ -62,6 +66,7 @@ __all__ = [
     "OutputFile",
     "ProcessInfo",
     "ProviderPool",
+    "Pty",
     "Sandbox",
     "SandboxSession",
     "Settings",
@@ -69,14 +74,16 @@ __all__ = [
     "TaskReport",
     "TaskText",
     "Tasks",
+    "Terminal",
     "WriteResult",
     "load_settings",
 ]
 
 _MODULES = {
-    "_gen.sync": ("CommandHandle", "Commands", "Files", "Sandbox", "Tasks"),
-    "commands": ("AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout"),
+    "_gen.sync": ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal"),
+    "commands": ("AsyncCommandHandle", "AsyncCommands"),
     "config": ("Settings", "load_settings"),
+    "endings": ("CommandInterrupted", "CommandTimeout"),
     "endpoint": ("Endpoint",),
     "files": ("AsyncFiles",),
     "providers": ("Doors", "ProviderPool"),
@@ -96,6 +103,7 @@ _MODULES = {
     "session": ("SandboxSession",),
     "task_text": ("TaskText",),
     "tasks": ("AsyncTasks", "TaskInfo", "TaskReport"),
+    "terminals": ("AsyncPty", "AsyncTerminal"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -11,13 +11,13 @@ from typing import Any
 from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_SANDBOX_PORT, INTERPRETER_EXECUTE
 from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
 
-from .commands import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, OutputCallback, denials, raise_for_end
 from .data_plane import AgentChannel
+from .endings import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, denials, raise_for_end
 from .link import SandboxLink
-from .output import CapturedText, OutputCapture
+from .output import CapturedText, OutputCallback, OutputCapture
 from .results import CodeError, CodeResult, Execution, OutputFile
 
-__all__ = ["OutputCallback", "execute_code", "run_code"]
+__all__ = ["execute_code", "run_code"]
 
 DEFAULT_TIMEOUT_S = 30
 INTERPRETER_PORT = "49999"

@@ -3,114 +3,32 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
+from types import TracebackType
 from typing import Any
 
+import anyio
 from pydantic import MISSING
 
 from cloche_contract import agent
-from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_TIMEOUT_MS, PROCESS_START
-from cloche_contract.errors import CommandTimeout as CatalogueCommandTimeout
-from cloche_contract.errors import ProcessNotFound, ProviderFailed, SandboxExpired, SandboxLost
+from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_TIMEOUT_MS, PROCESS_CONNECT, PROCESS_START
+from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
 
 from .data_plane import AgentChannel, agent_client, answered
+from .endings import raise_for_end
+from .following import Following, Messages, read_to_end
 from .link import SandboxLink
-from .output import OutputCapture, TextDecoder
-from .results import CommandResult, Denial, ProcessInfo
+from .output import OutputCallback
+from .process_input import close_input, feed_and_close, send_input
+from .process_reader import ProcessReader
+from .relay import Relay
+from .results import CommandResult, ProcessInfo
+from .signals import signal_process
 
-__all__ = ["AsyncCommandHandle", "AsyncCommands", "CommandInterrupted", "CommandTimeout", "OutputCallback"]
-
-OutputCallback = Callable[[str], object]
+__all__ = ["AsyncCommandHandle", "AsyncCommands"]
 
 DEFAULT_TIMEOUT_S = 60
-KILLED_EXIT_CODE = 137
-DENIALS_KEPT = 16
-UNKNOWN_EXIT_CODE = -1
-
-
-class CommandTimeout(CatalogueCommandTimeout):
-    """The command took too long and was stopped; `result` holds what it wrote until then."""
-
-    def __init__(self, result: CommandResult) -> None:
-        super().__init__()
-        self.result = result
-
-
-class CommandInterrupted(SandboxLost):
-    """The sandbox ended while the command ran; `result` holds what it wrote until then."""
-
-    def __init__(self, result: CommandResult) -> None:
-        super().__init__()
-        self.result = result
-
-
-def denials(entries: Sequence[Mapping[str, Any]]) -> tuple[Denial, ...]:
-    """The denials that an agent reports, at most 16."""
-    return tuple(Denial(str(entry["target"]), entry.get("rule")) for entry in entries[:DENIALS_KEPT])
-
-
-def raise_for_end(result: CommandResult) -> None:
-    """Raise what a caller must not overlook: a timeout, or the loss of the sandbox."""
-    if result.stop_reason == "timeout":
-        raise CommandTimeout(result)
-    if result.stop_reason == "sandbox_lost":
-        raise CommandInterrupted(result)
-
-
-class ProcessReader:
-    """Collects the events of one process."""
-
-    def __init__(self, on_stdout: OutputCallback | None, on_stderr: OutputCallback | None) -> None:
-        self.pid: int | None = None
-        self._captures = {"stdout": OutputCapture(), "stderr": OutputCapture()}
-        callbacks = {"stdout": on_stdout, "stderr": on_stderr}
-        self._callbacks = {name: (call, TextDecoder()) for name, call in callbacks.items() if call is not None}
-        self._end: Mapping[str, Any] | None = None
-        self._denied: tuple[Denial, ...] = ()
-
-    def take(self, message: Mapping[str, Any]) -> None:
-        """Take one message of the stream."""
-        event: Mapping[str, Any] = message.get("event", {})
-        output: Mapping[str, str] | None = event.get("data")
-        if output is not None:
-            for name, encoded in output.items():
-                self._take_output(name, base64.b64decode(encoded))
-        elif "start" in event:
-            self.pid = int(event["start"]["pid"])
-        elif "denied" in event:
-            self._denied = denials(event["denied"].get("targets", ()))
-        elif "end" in event:
-            self._end = event["end"]
-
-    def _take_output(self, name: str, data: bytes) -> None:
-        capture = self._captures.get(name)
-        if capture is None:
-            return
-        capture.feed(data)
-        if name in self._callbacks:
-            call, decoder = self._callbacks[name]
-            call(decoder.feed(data))
-
-    def result(self, interrupted_by: str | None = None) -> CommandResult:
-        """How it ended; `interrupted_by` where no end was sent."""
-        for call, decoder in self._callbacks.values():
-            rest = decoder.feed(b"", final=True)
-            if rest:
-                call(rest)
-        end = self._end
-        if end is None:
-            exit_code = KILLED_EXIT_CODE if interrupted_by == "timeout" else UNKNOWN_EXIT_CODE
-            stop_reason = interrupted_by or "sandbox_lost"
-        else:
-            exit_code, stop_reason = int(end.get("exitCode", 0)), str(end.get("stopReason") or "exit")
-        return CommandResult(
-            exit_code=exit_code,
-            stop_reason=stop_reason,
-            stdout_captured=self._captures["stdout"].result(),
-            stderr_captured=self._captures["stderr"].result(),
-            denied=self._denied,
-        )
 
 
 class AsyncCommands:
@@ -118,11 +36,13 @@ class AsyncCommands:
 
     def __init__(self, link: SandboxLink) -> None:
         self._channel = AgentChannel(link)
+        self._link = link
 
     async def run(
         self,
         command: str,
         *,
+        stdin: str | bytes | None = None,
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
@@ -133,6 +53,7 @@ class AsyncCommands:
         """Run a command to its end. A non-zero exit code is data, not an error.
 
         Args:
+            stdin: what it reads; it then reads the end of its input. Left out, its input is empty.
             cwd: working directory; the template's when left out.
             timeout: seconds until the command and everything that it started is killed.
             user: `root`, where the sandbox has one; the default user when left out.
@@ -144,7 +65,14 @@ class AsyncCommands:
             SandboxLost, SandboxExpired: the sandbox is gone.
         """
         result = await self.execute(
-            command, cwd=cwd, envs=envs, timeout=timeout, user=user, on_stdout=on_stdout, on_stderr=on_stderr
+            command,
+            stdin=stdin,
+            cwd=cwd,
+            envs=envs,
+            timeout=timeout,
+            user=user,
+            on_stdout=on_stdout,
+            on_stderr=on_stderr,
         )
         raise_for_end(result)
         return result
@@ -153,6 +81,7 @@ class AsyncCommands:
         self,
         command: str,
         *,
+        stdin: str | bytes | None = None,
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
@@ -162,16 +91,18 @@ class AsyncCommands:
     ) -> CommandResult:
         """As `run`, but a timeout or a lost sandbox is data too: `stop_reason` tells."""
         reader = ProcessReader(on_stdout, on_stderr)
-        message = _start_message(command, cwd, envs)
-        headers = _start_headers(timeout, user)
+        message = start_message(command, cwd, envs, stdin=stdin is not None)
+        headers = {**user_headers(user), HEADER_TIMEOUT_MS: str(timeout * 1000)}
         # Leaving this block cuts the stream, and the agent then kills the whole tree.
         headers[HEADER_KILL_ON_DISCONNECT] = "1"
         try:
             with self._channel.overdue_after(timeout):
                 async with aclosing(self._channel.stream(PROCESS_START, message, headers=headers)) as messages:
-                    async for found in messages:
-                        reader.take(found)
-        except CatalogueCommandTimeout:
+                    if stdin is None:
+                        await read_to_end(messages, reader)
+                    else:
+                        await self._read_and_feed(messages, reader, stdin)
+        except CommandTimeout:
             return reader.result("timeout")
         except (SandboxLost, SandboxExpired):
             if reader.pid is None:
@@ -179,10 +110,34 @@ class AsyncCommands:
             return reader.result("sandbox_lost")
         return reader.result()
 
+    async def _read_and_feed(self, messages: Messages, reader: ProcessReader, data: str | bytes) -> None:
+        """Write the input while the output is read: a command may do both at once."""
+        async for found in messages:
+            reader.take(found)
+            if reader.pid is not None:
+                break
+        feeding, reading = Relay(), Relay()
+        async with anyio.create_task_group() as tasks:
+
+            async def feed() -> None:
+                with feeding:
+                    await feed_and_close(self._channel, {"pid": reader.pid}, data)
+                if feeding.error is not None:
+                    # A command that got a part of its input must not take it for all of it.
+                    tasks.cancel_scope.cancel()
+
+            tasks.start_soon(feed)
+            with reading:
+                await read_to_end(messages, reader)
+            tasks.cancel_scope.cancel()
+        if (error := reading.error or feeding.error) is not None:
+            raise error
+
     async def start(
         self,
         command: str,
         *,
+        stdin: bool = False,
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
@@ -192,21 +147,46 @@ class AsyncCommands:
     ) -> AsyncCommandHandle:
         """Start a command and return while it runs; `wait` on the handle collects its output.
 
-        The command is killed after `timeout` seconds, whether or not anybody waits.
+        The command is killed after `timeout` seconds, whether or not anybody waits. A connection that is lost
+        does not end it: `wait` connects again and goes on where it was.
+
+        Args:
+            stdin: keep its input open, for `send_stdin`; else it is empty.
+
+        Raises:
+            CwdNotFound, UnsupportedUser, CommandFailedToStart: it was not started.
+            SandboxLost, SandboxExpired: the sandbox is gone.
         """
+        # A number may be given to another process later; this name is not.
+        tag = f"handle-{self._link.new_id()}"
+        message = {**start_message(command, cwd, envs, stdin=stdin), "tag": tag}
+        headers = {**user_headers(user), HEADER_TIMEOUT_MS: str(timeout * 1000)}
         reader = ProcessReader(on_stdout, on_stderr)
-        messages = self._channel.stream(
-            PROCESS_START, _start_message(command, cwd, envs), headers=_start_headers(timeout, user)
+        following = await Following.begin(self._channel, reader, PROCESS_START, message, headers, {"tag": tag})
+        return AsyncCommandHandle(self._channel, following)
+
+    async def connect(
+        self,
+        pid: int,
+        *,
+        offset: int | None = None,
+        on_stdout: OutputCallback | None = None,
+        on_stderr: OutputCallback | None = None,
+    ) -> AsyncCommandHandle:
+        """Follow a command that runs, also one that another process started, or learn how it ended.
+
+        Args:
+            offset: where its output is taken up: the `offset` of an earlier handle, 0 for all of it. Of long output
+                the beginning and the end are kept; `skipped_bytes` of the result tells. Left out: only what comes.
+
+        Raises:
+            ProcessNotFound: there is no such command, or it ended long ago.
+        """
+        message = {"process": {"pid": pid}, **({} if offset is None else {"offset": offset})}
+        reader = ProcessReader(on_stdout, on_stderr)
+        return AsyncCommandHandle(
+            self._channel, await Following.begin(self._channel, reader, PROCESS_CONNECT, message, {})
         )
-        try:
-            async for found in messages:
-                reader.take(found)
-                if reader.pid is not None:
-                    return AsyncCommandHandle(self, reader, messages)
-        except BaseException:
-            await messages.aclose()
-            raise
-        raise ProviderFailed
 
     async def list(self) -> tuple[ProcessInfo, ...]:
         """What the agent started and still runs."""
@@ -224,28 +204,38 @@ class AsyncCommands:
 
     async def kill(self, pid: int) -> bool:
         """Kill a process and everything that it started; False when there is no such process."""
-        request = agent.SendSignalRequest(process=agent.ProcessSelector(pid=pid), signal="SIGNAL_SIGKILL")
-        try:
-            await answered(agent_client(self._channel).process_send_signal(request))
-        except ProcessNotFound:
-            return False
-        return True
+        return await signal_process(self._channel, {"pid": pid}, "SIGNAL_SIGKILL")
+
+    async def send_stdin(self, pid: int, data: str | bytes) -> None:
+        """Write to the input of a command that was started with `stdin`.
+
+        Raises:
+            ProcessNotFound: it has ended.
+            InvalidArgument: its input is not open.
+        """
+        await send_input(self._channel, {"pid": pid}, data, "stdin")
+
+    async def close_stdin(self, pid: int) -> None:
+        """Let a command read the end of its input."""
+        await close_input(self._channel, {"pid": pid})
 
 
 class AsyncCommandHandle:
-    """A command that runs."""
+    """A command that runs. As a context manager it lets go of it at the end."""
 
-    def __init__(
-        self, commands: AsyncCommands, reader: ProcessReader, messages: AsyncGenerator[Mapping[str, Any], None]
-    ) -> None:
-        self._commands = commands
-        self._reader = reader
-        self._messages = messages
+    def __init__(self, channel: AgentChannel, following: Following) -> None:
+        self._channel = channel
+        self._following = following
 
     @property
     def pid(self) -> int:
         """Its process id inside the sandbox."""
-        return self._reader.pid or 0
+        return self._following.reader.pid or 0
+
+    @property
+    def offset(self) -> int:
+        """How much of its output has arrived, in bytes of both streams; `connect` takes it up from there."""
+        return self._following.reader.offset
 
     async def wait(self) -> CommandResult:
         """Wait for its end.
@@ -253,40 +243,58 @@ class AsyncCommandHandle:
         Raises:
             CommandTimeout: it took too long; `result` holds the output so far.
             SandboxLost: the sandbox ended; where output is known, `result` holds it.
+            ProcessNotFound: the connection was lost, and how the command ended is no longer known.
         """
-        try:
-            async with aclosing(self._messages):
-                async for found in self._messages:
-                    self._reader.take(found)
-        except CatalogueCommandTimeout:
-            result = self._reader.result("timeout")
-        except (SandboxLost, SandboxExpired):
-            result = self._reader.result("sandbox_lost")
-        else:
-            result = self._reader.result()
-        raise_for_end(result)
-        return result
+        return await self._following.to_end()
+
+    async def send_stdin(self, data: str | bytes) -> None:
+        """Write to its input. Returns when all of it is taken; a command that does not read is waited for.
+
+        Raises:
+            ProcessNotFound: it has ended.
+            InvalidArgument: it was started without `stdin`, or closed its input.
+        """
+        await send_input(self._channel, self._following.selector, data, "stdin")
+
+    async def close_stdin(self) -> None:
+        """Let it read the end of its input, after what was written."""
+        await close_input(self._channel, self._following.selector)
+
+    async def interrupt(self) -> bool:
+        """Interrupt it and what it started, as Ctrl+C would; False when it has ended already."""
+        return await signal_process(self._channel, self._following.selector, "SIGNAL_SIGINT")
 
     async def kill(self) -> bool:
         """Kill it and everything that it started; False when it has ended already."""
-        return await self._commands.kill(self.pid)
+        return await signal_process(self._channel, self._following.selector, "SIGNAL_SIGKILL")
 
     async def disconnect(self) -> None:
-        """Let go of it; it goes on, and its output is no longer collected."""
-        await self._messages.aclose()
+        """Let go of it; it goes on, and the agent keeps its output for whoever connects to it."""
+        await self._following.aclose()
+
+    async def __aenter__(self) -> AsyncCommandHandle:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.disconnect()
 
 
-def _start_message(command: str, cwd: str | None, envs: Mapping[str, str] | None) -> Mapping[str, Any]:
+def start_message(
+    command: str, cwd: str | None, envs: Mapping[str, str] | None, *, stdin: bool = False
+) -> dict[str, Any]:
+    """The request that starts a shell command."""
     process: dict[str, Any] = {"cmd": "/bin/sh", "args": ["-c", command]}
     if envs:
         process["envs"] = dict(envs)
     if cwd is not None:
         process["cwd"] = cwd
-    return {"process": process}
+    return {"process": process, "stdin": True} if stdin else {"process": process}
 
 
-def _start_headers(timeout_s: int, user: str | None) -> dict[str, str]:
-    headers = {HEADER_TIMEOUT_MS: str(timeout_s * 1000)}
-    if user is not None:
-        headers["authorization"] = "Basic " + base64.b64encode(f"{user}:".encode()).decode()
-    return headers
+def user_headers(user: str | None) -> dict[str, str]:
+    """The headers that say who runs it."""
+    if user is None:
+        return {}
+    return {"authorization": "Basic " + base64.b64encode(f"{user}:".encode()).decode()}

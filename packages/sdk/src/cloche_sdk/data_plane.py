@@ -9,7 +9,7 @@ Source: decision D24; agent-protocol, parts 2 and 3.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -62,11 +62,25 @@ class AgentChannel:
             body = await reply.read(connect.MESSAGE_LIMIT_BYTES)
         return _object(body)
 
+    @property
+    def patience_s(self) -> float:
+        """How long an agent may stay silent where nothing else is said."""
+        return self._link.patience_s
+
     async def stream(
-        self, path: str, message: Mapping[str, Any], *, headers: Mapping[str, str]
+        self,
+        path: str,
+        message: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str],
+        silence_s: float | None = None,
     ) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Send one message and yield those that answer it, as they come."""
-        wait_s = self._link.patience_s + _asked_s(message, headers)
+        """Send one message and yield those that answer it, as they come.
+
+        Args:
+            silence_s: how long the agent may stay silent; left out, as long as the work may take.
+        """
+        wait_s = self._link.patience_s + _asked_s(message, headers) if silence_s is None else silence_s
         lines = path in LINE_PATHS
         content = json.dumps(message).encode() if lines else connect.encode_message(message)
         all_headers = {**(_LINES if lines else _STREAM), **headers}
@@ -80,6 +94,22 @@ class AgentChannel:
                     ended = found.get("type") == LAST_LINE
                     yield found
             if not (ended if isinstance(decoder, ndjson.LineDecoder) else decoder.finished):
+                raise AgentUnreachable
+
+    async def feed(self, path: str, messages: Iterable[Mapping[str, Any]], *, wait_s: float) -> None:
+        """Send a stream of messages, and wait until the agent has taken all of them.
+
+        Args:
+            wait_s: how long it may take.
+        """
+        content = b"".join(map(connect.encode_message, messages))
+        decoder = connect.StreamDecoder()
+        async with self.send("POST", path, content=content, headers=_STREAM, wait_s=wait_s) as reply:
+            async for chunk in reply.chunks():
+                for found in decoder.feed(chunk):
+                    if "error" in found:
+                        raise _translated(found["error"], None)
+            if not decoder.finished:
                 raise AgentUnreachable
 
     @contextmanager

@@ -10,9 +10,20 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["KEPT_BYTES", "SHOWN_HEAD_CHARS", "SHOWN_TAIL_CHARS", "CapturedText", "OutputCapture", "TextDecoder"]
+__all__ = [
+    "KEPT_BYTES",
+    "SHOWN_HEAD_CHARS",
+    "SHOWN_TAIL_CHARS",
+    "CapturedText",
+    "OutputCallback",
+    "OutputCapture",
+    "TextDecoder",
+]
+
+OutputCallback = Callable[[str], object]
 
 KEPT_BYTES = 1_048_576
 SHOWN_HEAD_CHARS = 20_000

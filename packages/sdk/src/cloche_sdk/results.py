@@ -42,6 +42,7 @@ class CommandResult:
     `exit_code` is the status of the process, 128 plus the signal when a signal ended it.
     `stop_reason` says why it ended: `exit`, or the limit, timeout or loss that ended it.
     `denied` lists what the network allowlist denied to the sandbox while this ran.
+    `skipped_bytes` counts output that was no longer kept when the call came back for it.
     """
 
     exit_code: int
@@ -49,6 +50,7 @@ class CommandResult:
     stdout_captured: CapturedText = field(default=_EMPTY, repr=False)
     stderr_captured: CapturedText = field(default=_EMPTY, repr=False)
     denied: tuple[Denial, ...] = ()
+    skipped_bytes: int = 0
 
     @property
     def stdout(self) -> str:
@@ -65,7 +67,7 @@ class CommandResult:
     @property
     def truncated(self) -> bool:
         """Whether output was left out of `stdout` or `stderr`."""
-        return self.stdout_captured.truncated or self.stderr_captured.truncated
+        return bool(self.skipped_bytes) or self.stdout_captured.truncated or self.stderr_captured.truncated
 
     @property
     def replaced(self) -> bool:

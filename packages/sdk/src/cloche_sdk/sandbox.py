@@ -26,15 +26,17 @@ from cloche_contract.provider import (
     SetTimeoutRequest,
 )
 
-from .code import OutputCallback, run_code
+from .code import run_code
 from .commands import AsyncCommands
 from .endpoint import Endpoint, find_endpoint
 from .files import AsyncFiles
 from .link import SandboxLink
+from .output import OutputCallback
 from .providers import Doors, ProviderPool, Reference
 from .requests import build, listed
 from .results import Execution
 from .tasks import AsyncTasks
+from .terminals import AsyncPty
 
 __all__ = ["AsyncSandbox"]
 
@@ -62,6 +64,7 @@ class AsyncSandbox:
         self.commands = AsyncCommands(link)
         self.files = AsyncFiles(link)
         self.tasks = AsyncTasks(link)
+        self.pty = AsyncPty(link)
 
     @classmethod
     async def create(

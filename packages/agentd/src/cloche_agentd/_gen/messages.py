@@ -278,7 +278,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
     },
     "SendSignalRequest": {
         "process": ("object", True, None, None, (), "ProcessSelector"),
-        "signal": ("string", True, None, None, ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM"), ""),
+        "signal": ("string", True, None, None, ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT"), ""),
     },
     "SkippedEvent": {
         "bytes": ("integer", True, 1, 9007199254740991, (), ""),

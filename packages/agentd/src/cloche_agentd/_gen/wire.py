@@ -47,6 +47,8 @@ HEADER_KILL_ON_DISCONNECT: Final = "Cloche-Kill-On-Disconnect"
 """1: what this request runs is killed when its connection goes away."""
 HEADER_TIMEOUT_MS: Final = "Connect-Timeout-Ms"
 """Milliseconds until what this request runs is killed."""
+HEADER_KEEPALIVE: Final = "Keepalive-Ping-Interval"
+"""Seconds of silence after which a stream says that it lives."""
 HEADER_SANDBOX_PORT: Final = "E2b-Sandbox-Port"
 """49999 addresses the interpreter, 49983 the rest."""
 
@@ -61,6 +63,7 @@ __all__ = [
     "FILESYSTEM_STAT",
     "FILESYSTEM_WATCH_DIR",
     "HEADER_ACCESS_TOKEN",
+    "HEADER_KEEPALIVE",
     "HEADER_KILL_ON_DISCONNECT",
     "HEADER_RENEW",
     "HEADER_SANDBOX_PORT",

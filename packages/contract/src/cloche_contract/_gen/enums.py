@@ -177,8 +177,8 @@ SANDBOX_STATUS_VALUES: Final[tuple[SandboxStatus, ...]] = (
     "error",
 )
 
-Signal: TypeAlias = Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM"]
-SIGNAL_VALUES: Final[tuple[Signal, ...]] = ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM")
+Signal: TypeAlias = Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT"]
+SIGNAL_VALUES: Final[tuple[Signal, ...]] = ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT")
 
 StopReason: TypeAlias = Literal[
     "exit",

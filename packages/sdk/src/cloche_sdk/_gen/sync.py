@@ -1,6 +1,6 @@
 """The synchronous SDK: the same objects, each call run on one event loop in a thread of its own.
 
-Generated from these modules of the SDK: commands, files, sandbox, tasks. Do not edit.
+Generated from these modules of the SDK: commands, files, sandbox, tasks, terminals. Do not edit.
 Callbacks run in that thread; they must not call back into these objects.
 """
 
@@ -19,16 +19,17 @@ from anyio.from_thread import BlockingPortal
 
 from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
 from cloche_contract.provider import DiffResult
-from cloche_sdk.code import OutputCallback
 from cloche_sdk.commands import DEFAULT_TIMEOUT_S, AsyncCommandHandle, AsyncCommands
 from cloche_sdk.endpoint import Endpoint
 from cloche_sdk.files import LIST_LIMIT, READ_LIMIT_BYTES, AsyncFiles
+from cloche_sdk.output import OutputCallback
 from cloche_sdk.providers import Doors
 from cloche_sdk.results import CommandResult, Execution, FileEntry, FileListing, ProcessInfo, WriteResult
 from cloche_sdk.sandbox import AsyncSandbox
 from cloche_sdk.tasks import TASK_PAGE_BYTES, TASK_TIMEOUT_S, AsyncTasks, TaskInfo, TaskReport
+from cloche_sdk.terminals import AsyncPty, AsyncTerminal, TerminalCallback
 
-__all__ = ("CommandHandle", "Commands", "Files", "Sandbox", "Tasks")
+__all__ = ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -98,7 +99,7 @@ _PORTAL = _Portal()
 
 
 class CommandHandle:
-    """A command that runs."""
+    """A command that runs. As a context manager it lets go of it at the end."""
 
     def __init__(self, wrapped: AsyncCommandHandle) -> None:
         """Wrap an asynchronous object whose calls ran on the loop of this module."""
@@ -109,22 +110,56 @@ class CommandHandle:
         """Its process id inside the sandbox."""
         return self._wrapped.pid
 
+    @property
+    def offset(self) -> int:
+        """How much of its output has arrived, in bytes of both streams; `connect` takes it up from there."""
+        return self._wrapped.offset
+
     def wait(self) -> CommandResult:
         """Wait for its end.
 
         Raises:
             CommandTimeout: it took too long; `result` holds the output so far.
             SandboxLost: the sandbox ended; where output is known, `result` holds it.
+            ProcessNotFound: the connection was lost, and how the command ended is no longer known.
         """
         return _PORTAL.call(self._wrapped.wait)
+
+    def send_stdin(self, data: str | bytes) -> None:
+        """Write to its input. Returns when all of it is taken; a command that does not read is waited for.
+
+        Raises:
+            ProcessNotFound: it has ended.
+            InvalidArgument: it was started without `stdin`, or closed its input.
+        """
+        _PORTAL.call(self._wrapped.send_stdin, data)
+
+    def close_stdin(self) -> None:
+        """Let it read the end of its input, after what was written."""
+        _PORTAL.call(self._wrapped.close_stdin)
+
+    def interrupt(self) -> bool:
+        """Interrupt it and what it started, as Ctrl+C would; False when it has ended already."""
+        return _PORTAL.call(self._wrapped.interrupt)
 
     def kill(self) -> bool:
         """Kill it and everything that it started; False when it has ended already."""
         return _PORTAL.call(self._wrapped.kill)
 
     def disconnect(self) -> None:
-        """Let go of it; it goes on, and its output is no longer collected."""
+        """Let go of it; it goes on, and the agent keeps its output for whoever connects to it."""
         _PORTAL.call(self._wrapped.disconnect)
+
+    def __enter__(self) -> CommandHandle:
+        """Use it in a with block."""
+        _PORTAL.call(self._wrapped.__aenter__)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """As the asynchronous one does at the end of its block."""
+        _PORTAL.call(self._wrapped.__aexit__, exc_type, exc, traceback)
 
 
 class Commands:
@@ -138,6 +173,7 @@ class Commands:
         self,
         command: str,
         *,
+        stdin: str | bytes | None = None,
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
@@ -148,6 +184,7 @@ class Commands:
         """Run a command to its end. A non-zero exit code is data, not an error.
 
         Args:
+            stdin: what it reads; it then reads the end of its input. Left out, its input is empty.
             cwd: working directory; the template's when left out.
             timeout: seconds until the command and everything that it started is killed.
             user: `root`, where the sandbox has one; the default user when left out.
@@ -161,6 +198,7 @@ class Commands:
         return _PORTAL.call(
             self._wrapped.run,
             command,
+            stdin=stdin,
             cwd=cwd,
             envs=envs,
             timeout=timeout,
@@ -173,6 +211,7 @@ class Commands:
         self,
         command: str,
         *,
+        stdin: str | bytes | None = None,
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
@@ -184,6 +223,7 @@ class Commands:
         return _PORTAL.call(
             self._wrapped.execute,
             command,
+            stdin=stdin,
             cwd=cwd,
             envs=envs,
             timeout=timeout,
@@ -196,6 +236,7 @@ class Commands:
         self,
         command: str,
         *,
+        stdin: bool = False,
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
@@ -205,12 +246,21 @@ class Commands:
     ) -> CommandHandle:
         """Start a command and return while it runs; `wait` on the handle collects its output.
 
-        The command is killed after `timeout` seconds, whether or not anybody waits.
+        The command is killed after `timeout` seconds, whether or not anybody waits. A connection that is lost
+        does not end it: `wait` connects again and goes on where it was.
+
+        Args:
+            stdin: keep its input open, for `send_stdin`; else it is empty.
+
+        Raises:
+            CwdNotFound, UnsupportedUser, CommandFailedToStart: it was not started.
+            SandboxLost, SandboxExpired: the sandbox is gone.
         """
         return CommandHandle(
             _PORTAL.call(
                 self._wrapped.start,
                 command,
+                stdin=stdin,
                 cwd=cwd,
                 envs=envs,
                 timeout=timeout,
@@ -220,6 +270,27 @@ class Commands:
             )
         )
 
+    def connect(
+        self,
+        pid: int,
+        *,
+        offset: int | None = None,
+        on_stdout: OutputCallback | None = None,
+        on_stderr: OutputCallback | None = None,
+    ) -> CommandHandle:
+        """Follow a command that runs, also one that another process started, or learn how it ended.
+
+        Args:
+            offset: where its output is taken up: the `offset` of an earlier handle, 0 for all of it. Of long output
+                the beginning and the end are kept; `skipped_bytes` of the result tells. Left out: only what comes.
+
+        Raises:
+            ProcessNotFound: there is no such command, or it ended long ago.
+        """
+        return CommandHandle(
+            _PORTAL.call(self._wrapped.connect, pid, offset=offset, on_stdout=on_stdout, on_stderr=on_stderr)
+        )
+
     def list(self) -> tuple[ProcessInfo, ...]:
         """What the agent started and still runs."""
         return _PORTAL.call(self._wrapped.list)
@@ -227,6 +298,19 @@ class Commands:
     def kill(self, pid: int) -> bool:
         """Kill a process and everything that it started; False when there is no such process."""
         return _PORTAL.call(self._wrapped.kill, pid)
+
+    def send_stdin(self, pid: int, data: str | bytes) -> None:
+        """Write to the input of a command that was started with `stdin`.
+
+        Raises:
+            ProcessNotFound: it has ended.
+            InvalidArgument: its input is not open.
+        """
+        _PORTAL.call(self._wrapped.send_stdin, pid, data)
+
+    def close_stdin(self, pid: int) -> None:
+        """Let a command read the end of its input."""
+        _PORTAL.call(self._wrapped.close_stdin, pid)
 
 
 class Files:
@@ -303,6 +387,72 @@ class Files:
             FileNotFound: there is no source.
         """
         return _PORTAL.call(self._wrapped.rename, source, destination)
+
+
+class Pty:
+    """Makes terminals in one sandbox and finds those that are there."""
+
+    def __init__(self, wrapped: AsyncPty) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    def create(
+        self,
+        command: str | None = None,
+        *,
+        cols: int = 80,
+        rows: int = 24,
+        cwd: str | None = None,
+        envs: Mapping[str, str] | None = None,
+        timeout: int | None = None,
+        user: str | None = None,
+        on_data: TerminalCallback | None = None,
+    ) -> Terminal:
+        """Start a shell, or a command, on a terminal of its own.
+
+        Args:
+            command: a line for `sh -c`; an interactive login shell when left out.
+            cols, rows: the size of the terminal, 1 to 65535 each.
+            envs: variables on top of TERM, LANG and LC_ALL.
+            timeout: seconds until it is killed; left out, it lives as long as the sandbox.
+            user: `root`, where the sandbox has one; the default user when left out.
+            on_data: called with each piece that appears, by `read` and `wait`.
+
+        Raises:
+            InvalidArgument: the size is out of range.
+            CwdNotFound, UnsupportedUser, CommandFailedToStart: it was not started.
+            SandboxLost, SandboxExpired: the sandbox is gone.
+
+        Source: pty(7); agent-protocol, part 2.2.
+        """
+        return Terminal(
+            _PORTAL.call(
+                self._wrapped.create,
+                command,
+                cols=cols,
+                rows=rows,
+                cwd=cwd,
+                envs=envs,
+                timeout=timeout,
+                user=user,
+                on_data=on_data,
+            )
+        )
+
+    def connect(self, pid: int, *, offset: int | None = None, on_data: TerminalCallback | None = None) -> Terminal:
+        """Follow a terminal that is there, from now on or from a position of its output.
+
+        Args:
+            offset: the `offset` of an earlier handle, 0 for all that is kept. Left out: only what comes.
+
+        Raises:
+            ProcessNotFound: there is no such terminal, or it ended long ago.
+        """
+        return Terminal(_PORTAL.call(self._wrapped.connect, pid, offset=offset, on_data=on_data))
+
+    def kill(self, pid: int) -> bool:
+        """Kill what runs on a terminal, and everything that it started; False when there is none."""
+        return _PORTAL.call(self._wrapped.kill, pid)
 
 
 class Tasks:
@@ -392,6 +542,79 @@ class Tasks:
         return _PORTAL.call(self._wrapped.list)
 
 
+class Terminal:
+    """A terminal and what runs on it. As a context manager it lets go of it at the end."""
+
+    def __init__(self, wrapped: AsyncTerminal) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    @property
+    def pid(self) -> int:
+        """The process id, inside the sandbox, of what runs on it."""
+        return self._wrapped.pid
+
+    @property
+    def offset(self) -> int:
+        """How much has appeared and arrived, in bytes; `connect` takes it up from there."""
+        return self._wrapped.offset
+
+    def send(self, data: str | bytes) -> None:
+        """Type into it. A program that does not read is waited for.
+
+        Raises:
+            ProcessNotFound: what ran on it has ended.
+        """
+        _PORTAL.call(self._wrapped.send, data)
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Change its size; the program in the foreground is told.
+
+        Raises:
+            InvalidArgument: the size is out of range.
+            ProcessNotFound: what ran on it has ended.
+        """
+        _PORTAL.call(self._wrapped.resize, cols, rows)
+
+    def read(self) -> bytes:
+        """Wait for the next piece that appears; empty when what ran on it has ended.
+
+        Cancelled while it waits, it lets go of the terminal: `connect` with its `offset` goes on.
+
+        Raises:
+            CommandTimeout, SandboxLost, SandboxExpired: it was stopped, or the sandbox is gone.
+        """
+        return _PORTAL.call(self._wrapped.read)
+
+    def wait(self) -> CommandResult:
+        """Wait for the end of what runs on it; the result has what appeared, as `stdout`.
+
+        Raises:
+            CommandTimeout: it took too long; `result` holds the output so far.
+            SandboxLost: the sandbox ended; where output is known, `result` holds it.
+        """
+        return _PORTAL.call(self._wrapped.wait)
+
+    def kill(self) -> bool:
+        """Kill what runs on it, and everything that it started; False when it has ended already."""
+        return _PORTAL.call(self._wrapped.kill)
+
+    def disconnect(self) -> None:
+        """Let go of it. What runs on it goes on."""
+        _PORTAL.call(self._wrapped.disconnect)
+
+    def __enter__(self) -> Terminal:
+        """Use it in a with block."""
+        _PORTAL.call(self._wrapped.__aenter__)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """As the asynchronous one does at the end of its block."""
+        _PORTAL.call(self._wrapped.__aexit__, exc_type, exc, traceback)
+
+
 class Sandbox:
     """An isolated machine: run commands and code in it, and work on its files.
 
@@ -406,6 +629,7 @@ class Sandbox:
         self.commands = Commands(wrapped.commands)
         self.files = Files(wrapped.files)
         self.tasks = Tasks(wrapped.tasks)
+        self.pty = Pty(wrapped.pty)
 
     @classmethod
     def create(

@@ -129,7 +129,7 @@ class AgentClient:
         return Empty.model_validate(answer, extra="ignore")
 
     async def process_send_signal(self, request: SendSignalRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
-        """Send SIGTERM or SIGKILL to a process and all it started."""
+        """Send a signal to a process and all it started; SIGKILL returns when they are gone."""
         message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/process.Process/SendSignal", message, headers=headers)
         return Empty.model_validate(answer, extra="ignore")

@@ -448,7 +448,7 @@ class SendSignalRequest(BaseModel):
         extra="forbid",
     )
     process: ProcessSelector
-    signal: Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM"]
+    signal: Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT"]
     """
     Signal to send.
     """
