@@ -179,7 +179,7 @@ def test_figures_become_pictures_without_show(client: Client) -> None:
     """matplotlib: open figures are shown at the end, plt.show() shows at once, and each only once."""
     pytest.importorskip("matplotlib")
     ran = client.execute("import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]);")
-    assert [sorted(result) for result in ran.results] == [["is_main_result", "png", "text", "type"]]
+    assert [sorted(result) for result in ran.results] == [["chart", "is_main_result", "png", "text", "type"]]
     assert base64.b64decode(ran.results[0]["png"]).startswith(PNG)
     shown = client.execute("plt.figure(); plt.plot([1]); plt.show(); print('after')")
     assert [line["type"] for line in shown.lines] == [

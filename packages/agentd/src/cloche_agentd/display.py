@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from . import limits, streams
 from .control import Header
+from .tables import table_of
 
 _METHODS: Final = (
     ("text/html", "_repr_html_"),
@@ -34,6 +35,8 @@ _SUFFIXES: Final = {
     "text/latex": "tex",
     "application/json": "json",
     "application/javascript": "js",
+    "e2b/chart": "chart.json",
+    "e2b/data": "data.json",
 }
 _BINARY: Final = frozenset({"image/png", "image/jpeg", "application/pdf"})
 _RESULTS_FOLDER: Final = "results"
@@ -59,6 +62,9 @@ def bundle_of(value: object) -> Bundle:
                     found = cast("tuple[object, ...]", found)[0]
                 if found is not None:
                     bundle[media_type] = found
+        table = _quietly(lambda: table_of(value))
+        if table is not None:
+            bundle.setdefault("e2b/data", table)
     bundle.setdefault("text/plain", _quietly(lambda: repr(value)) or f"<{kind.__name__}>")
     return bundle
 

@@ -1,4 +1,4 @@
-"""matplotlib without a screen: open figures become PNG results, by plt.show() or at the end of an execution."""
+"""matplotlib without a screen: figures become pictures and charts as data, by plt.show() or when the code ends."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
+from . import charts
 from .display import Bundle, Displays
 
 _BACKEND: Final = "cloche_figures"
@@ -23,6 +24,7 @@ class _Backend(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "FigureCanvas":
             canvas = importlib.import_module("matplotlib.backends.backend_agg").FigureCanvasAgg
+            charts.record_boxes(importlib.import_module("matplotlib.axes").Axes)
             # matplotlib also copies vars() of the module.
             self.__dict__["FigureCanvas"] = canvas
             return canvas
@@ -95,4 +97,10 @@ class Figures:
     def _bundle(self, figure: Any) -> Bundle:
         picture = io.BytesIO()
         figure.savefig(picture, format="png", bbox_inches="tight")
-        return {"image/png": picture.getvalue(), "text/plain": repr(figure)}
+        bundle: Bundle = {"image/png": picture.getvalue(), "text/plain": repr(figure)}
+        # A figure that cannot be read as data is still a picture.
+        with contextlib.suppress(Exception):
+            chart = charts.chart_of(figure)
+            if chart is not None:
+                bundle["e2b/chart"] = chart
+        return bundle

@@ -79,6 +79,13 @@ RESULT_BYTES = 8 * 1024 * 1024
 """All representations of one result together; what is beyond goes to files."""
 RESULT_JSON_BYTES = 256 * 1024
 RESULT_TYPES = 32
+CHARTS = 64
+CHART_POINTS = 4000
+"""Of all series of a figure together."""
+CHART_ELEMENTS = 500
+CHART_TICKS = 200
+CHART_TEXT = 500
+TABLE_CELLS = 10_000
 RESULTS = 64
 TRACEBACK_CHARS = 64 * 1024
 CONTEXT_START_S = 20.0

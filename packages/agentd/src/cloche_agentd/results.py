@@ -68,7 +68,8 @@ def _value(part: bytes, form: str) -> object:
     if len(part) > limits.RESULT_JSON_BYTES:
         return None
     try:
-        return json.loads(part)
+        # NaN and Infinity are Python's words, not JSON's: a strict reader would refuse the whole line.
+        return json.loads(part, parse_constant=lambda _word: None)
     except (ValueError, RecursionError):
         return None
 
