@@ -91,6 +91,7 @@ FAULTS: Mapping[str, Requirement] = {
     "L22": Requirement("A variable of one run_code is there in the next.", "twenty#21664"),
     "L23": Requirement("An interpreter that died says so and why; the next call has a new one.", "jupyter/help#418"),
     "L25": Requirement("One display call gives one result.", "E2B#670"),
+    "L26": Requirement("A table or figure has the same shape of result from every provider.", "Daytona#4681"),
     "L27": Requirement(
         "New sub-folders are watched whole; an overflow of events is told.", "microsandbox#537, fswatch#330"
     ),
