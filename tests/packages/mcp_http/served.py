@@ -5,7 +5,7 @@ import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx
@@ -15,6 +15,11 @@ from cloche_mcp_http.server import HttpServer, bind
 
 SCRIPTED = {"ABX_PROVIDER": "scripted"}
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+}
 HELLO: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 0,
@@ -112,6 +117,22 @@ class Raw:
         return await self.http.delete(self.url, headers={**self.headers, "Mcp-Session-Id": self.session_id})
 
 
+class Modern(Raw):
+    """A client of 2026-07-28: every request carries everything."""
+
+    async def post(self, message: object, **headers: str) -> httpx.Response:
+        if isinstance(message, dict):
+            message = cast("dict[str, Any]", message)
+            sent = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": message["method"]}
+            if message["method"] == "tools/call":
+                sent["Mcp_Name"] = message["params"]["name"]
+            headers = {**sent, **headers}
+        return await super().post(message, **headers)
+
+    def request(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return super().request(method, {**(params or {}), "_meta": META})
+
+
 def message_of(answer: httpx.Response) -> dict[str, Any]:
     """The JSON-RPC message of an answer, as JSON or as the last event of a stream."""
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
@@ -124,6 +145,14 @@ def result_of(answer: httpx.Response) -> dict[str, Any]:
     message = message_of(answer)
     assert "result" in message, message
     return message["result"]
+
+
+@asynccontextmanager
+async def modern(server: Served, token: str | None = None) -> AsyncGenerator[Modern]:
+    """A client of the era without sessions that shows what is on the wire."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
+        yield Modern(http, server.url, headers)
 
 
 @asynccontextmanager

@@ -64,6 +64,30 @@ async def test_an_idle_session_ends_without_any_traffic(scripted_plane: Scripted
     assert scripted_plane.alive == []
 
 
+@pytest.mark.parametrize("ending", ["DELETE", "expiry", "server"])
+async def test_a_session_that_ends_while_it_creates_leaves_no_orphan(
+    ending: str, scripted_plane: ScriptedPlane
+) -> None:
+    """Checklist 320; W1, W3: the sandbox is owned before the platform answers, and killed when it does."""
+    async with served(session_ttl_seconds=0.5) as server, raw(server) as client:
+        create = scripted_plane.script.hold_next("create", answer_only=True)
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(client.post, client.calling("create_sandbox"))
+            await create.reached.wait()
+            assert len(scripted_plane.alive) == 1
+            if ending == "DELETE":
+                calls.start_soon(client.bye)
+            elif ending == "server":
+                server.server.end()
+            else:
+                # The client cancels its call, so that nothing keeps the session from expiring.
+                notice = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+                await client.post({"jsonrpc": "2.0", **notice})
+            await create.left.wait()
+            create.release()
+    assert scripted_plane.alive == []
+
+
 async def test_a_call_in_flight_keeps_its_session_alive(scripted_plane: ScriptedPlane) -> None:
     """Checklist 321, W3: a call that takes longer than the idle time is no idle time."""
     async with served(session_ttl_seconds=0.3) as server, raw(server) as busy, raw(server) as idle:

@@ -6,7 +6,8 @@ Source: seed 001, part 7; checklist 140, 210, 212, 296 to 302; systems facts 3.3
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from starlette.applications import Starlette
@@ -19,8 +20,10 @@ from cloche_contract.kernel.doors import IdSource, RandomIds
 from cloche_contract.kernel.toolset import ToolSetOptions
 from cloche_contract.serving import MAX_MESSAGE_BYTES, ToolServer, installed_session
 from cloche_mcp_http.addresses import ANY, LOOPBACK_NAMES, AddressInvalid, AllowedHosts, AllowedOrigins
+from cloche_mcp_http.commons import ServerCommons
 from cloche_mcp_http.endpoint import BodyLimits, McpEndpoint
 from cloche_mcp_http.guard import Guard, Guarded
+from cloche_mcp_http.leases import Leases
 from cloche_mcp_http.principals import SINGLE_PRINCIPAL, TOKEN_VARIABLE, BearerTokens
 from cloche_mcp_http.store import SessionStore
 
@@ -28,6 +31,7 @@ DEFAULT_TEMPLATE = "base"
 SESSION_TTL_S = 3600.0
 MAX_SESSIONS = 100
 BODY_WITHIN_S = 30.0
+SANDBOXES_PER_PRINCIPAL = 20
 HOSTS_VARIABLE = "ABX_MCP_ALLOWED_HOSTS"
 ORIGINS_VARIABLE = "ABX_MCP_ALLOWED_ORIGINS"
 
@@ -41,17 +45,20 @@ class Limits:
         max_sessions: how many sessions may be open.
         max_body_bytes: how large one message may be.
         body_within_s: how long one message may take to arrive.
+        sandboxes_per_principal: how many sandboxes a client without a session may have made that still live;
+            without principals, all of these clients together.
     """
 
     session_ttl_s: float = SESSION_TTL_S
     max_sessions: int = MAX_SESSIONS
     max_body_bytes: int = MAX_MESSAGE_BYTES
     body_within_s: float = BODY_WITHIN_S
+    sandboxes_per_principal: int = SANDBOXES_PER_PRINCIPAL
 
     def __post_init__(self) -> None:
-        for name in ("session_ttl_s", "max_sessions", "max_body_bytes", "body_within_s"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ConfigurationInvalid(setting=name)
+        for limit in fields(self):
+            if not 0 < getattr(self, limit.name) < float("inf"):
+                raise ConfigurationInvalid(setting=limit.name)
 
 
 def create_mcp_app(
@@ -101,16 +108,19 @@ def create_mcp_app(
     }
     settings = dict(os.environ if environ is None else environ)
     settings.update({name: value for name, value in platform.items() if value is not None})
-    options = ToolSetOptions(template=template, provider=provider, environ=settings)
+    commons = ServerCommons()
+    options = ToolSetOptions(template=template, provider=provider, environ=settings, commons=commons)
     bounds = limits or Limits(session_ttl_s=session_ttl_seconds, max_sessions=max_sessions)
-    guard = _guard(auth_token, tokens, allowed_hosts, allowed_origins)
     store = SessionStore(
-        lambda principal: _open_tools(toolset, options, principal),
+        partial(_open_tools, toolset, options),
         idle_ttl_s=bounds.session_ttl_s,
         max_sessions=bounds.max_sessions,
         ids=ids or RandomIds(),
     )
-    return _assemble(store, guard, BodyLimits(bounds.max_body_bytes, bounds.body_within_s))
+    without_session = replace(options, leases=bounds.sandboxes_per_principal)
+    leases = Leases(partial(_open_tools, toolset, without_session), max_body_bytes=bounds.max_body_bytes)
+    endpoint = McpEndpoint(store, leases, BodyLimits(bounds.max_body_bytes, bounds.body_within_s))
+    return _assemble(store, leases, commons, endpoint, _guard(auth_token, tokens, allowed_hosts, allowed_origins))
 
 
 def _guard(
@@ -138,13 +148,26 @@ def _open_tools(toolset: str, options: ToolSetOptions, principal: str | None) ->
     return ToolServer(toolset, installed_session(toolset, replace(options, principal=principal)))
 
 
-def _assemble(store: SessionStore, guard: Guard, limits: BodyLimits) -> Starlette:
-    endpoint = Guarded(guard, McpEndpoint(store, limits))
+def _assemble(
+    store: SessionStore, leases: Leases, commons: ServerCommons, endpoint: McpEndpoint, guard: Guard
+) -> Starlette:
+    guarded = Guarded(guard, endpoint)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None, None]:
-        async with store.running():
-            yield
+        try:
+            # Both end side by side: what each owns has the same few seconds.
+            async with leases.running(), store.running():
+                try:
+                    yield
+                finally:
+                    begin_close()
+        finally:
+            await commons.aclose()
+
+    def begin_close() -> None:
+        store.begin_close()
+        leases.begin_close()
 
     async def ready(_request: Request) -> Response:
         if store.accepting:
@@ -154,13 +177,13 @@ def _assemble(store: SessionStore, guard: Guard, limits: BodyLimits) -> Starlett
     paths = ("/mcp", "/mcp/")
     app = Starlette(
         routes=[
-            *(Route(path, endpoint=endpoint) for path in paths),
+            *(Route(path, endpoint=guarded) for path in paths),
             Route("/health", endpoint=_health, methods=["GET"]),
             Route("/ready", endpoint=ready, methods=["GET"]),
         ],
         lifespan=lifespan,
     )
-    app.state.begin_close = store.begin_close
+    app.state.begin_close = begin_close
     app.state.guarded = guard.tokens is not None
     return app
 

@@ -3,10 +3,9 @@
 Source: checklist 153, 154, 295 to 302; systems facts 3.3; decision D21; faults M5, M16.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
@@ -16,6 +15,7 @@ from cloche_contract.serving import parse_message
 from cloche_mcp_http.answers import SERVER_BUSY, refuse, rpc_error
 from cloche_mcp_http.bodies import BodyTooLarge, BodyTooSlow, ClientGone, read_body, replaying
 from cloche_mcp_http.guard import PRINCIPAL
+from cloche_mcp_http.leases import Leases
 from cloche_mcp_http.session import HttpSession
 from cloche_mcp_http.store import SessionLimit, SessionStore
 
@@ -40,8 +40,9 @@ class BodyLimits:
 class McpEndpoint:
     """The ASGI application of one path; everything it gets is authenticated."""
 
-    def __init__(self, store: SessionStore, limits: BodyLimits) -> None:
+    def __init__(self, store: SessionStore, leases: Leases, limits: BodyLimits) -> None:
         self._store = store
+        self._leases = leases
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,8 +92,9 @@ class McpEndpoint:
             await self._answer(scope, headers, body, replaying(body, receive), send)
 
     async def _answer(self, scope: Scope, headers: Headers, body: bytes, receive: Receive, send: Send) -> None:
-        if (refusal := _refuse_version(headers)) is not None:
-            await refusal(scope, receive, send)
+        if headers.get(_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION) not in HANDSHAKE_PROTOCOL_VERSIONS:
+            # Versions that nobody knows go there too: it answers them with the list of those that are served.
+            await self._leases.answer(scope[PRINCIPAL], scope, receive, send)
             return
         message = parse_message(body)
         if isinstance(message, JSONRPCError):
@@ -160,10 +162,3 @@ def _is_json(headers: Headers) -> bool:
 
 def _is_hello(message: JSONRPCMessage) -> bool:
     return isinstance(message, JSONRPCRequest) and message.method == "initialize"
-
-
-def _refuse_version(headers: Headers, supported: Sequence[str] = HANDSHAKE_PROTOCOL_VERSIONS) -> Response | None:
-    asked = headers.get(_VERSION_HEADER)
-    if asked is None or asked in supported:
-        return None
-    return refuse(400, INVALID_REQUEST, f"Unsupported protocol version; supported: {', '.join(supported)}")

@@ -25,6 +25,8 @@ import anyio
 from cloche_contract.errors import (
     DefaultSandboxLost,
     NoDefaultSandbox,
+    NotFound,
+    QuotaExceeded,
     SandboxExpired,
     SandboxLost,
     SandboxNotFound,
@@ -38,6 +40,7 @@ from .relay import Relay
 from .requests import build
 from .sandbox import AsyncSandbox
 from .slot import Slot
+from .visibility import Visibility
 
 __all__ = ["DEFAULT_LIFETIME_S", "END_BOUND_S", "SandboxSession"]
 
@@ -64,11 +67,31 @@ class SandboxSession:
     An async context manager; leaving it destroys every sandbox that it owns.
     """
 
-    def __init__(self, doors: Doors, *, template: str = "base", provider: str | None = None) -> None:
+    def __init__(
+        self,
+        doors: Doors,
+        *,
+        template: str = "base",
+        provider: str | None = None,
+        pool: ProviderPool | None = None,
+        principal: str | None = None,
+        leases: int | None = None,
+    ) -> None:
+        """Make a session.
+
+        Args:
+            pool: providers that other sessions use too; whoever made it closes it.
+            principal: whose sandboxes are seen, and on whose name new ones are made; None sees all.
+            leases: where given, there is no default: each call without an id makes a sandbox of its own,
+                and at most so many live at a time.
+        """
         self._doors = doors
         self.template = template
         self._provider = provider
-        self._pool = ProviderPool(doors)
+        self._owns_pool = pool is None
+        self._pool = pool or ProviderPool(doors)
+        self._visible = Visibility(self._pool, principal)
+        self._leases = leases
         self._slots: dict[Reference, Slot] = {}
         self._creating: list[Slot] = []
         self._default: Slot | None = None
@@ -96,6 +119,11 @@ class SandboxSession:
         return tuple(map(self.name, self._slots))
 
     @property
+    def sessionless(self) -> bool:
+        """Whether a call without an id makes a sandbox of its own, which only its result names."""
+        return self._leases is not None
+
+    @property
     def ending(self) -> bool:
         """Whether the end has begun: from then on nothing new is made."""
         return self._ending
@@ -118,7 +146,12 @@ class SandboxSession:
 
     async def create(self, request: CreateRequest | None = None, provider: str | None = None) -> AsyncSandbox:
         """Make a sandbox; it becomes the default. Cancelled, the sandbox is destroyed when it comes."""
-        slot = self._begin(request, provider, lazy=False)
+        if self.sessionless:
+            await self._forget_what_is_over()
+        return (await self._made(self._begin(request, provider, lazy=False))).outcome()
+
+    async def _made(self, slot: Slot) -> Slot:
+        """Wait for what only this caller knows of; cancelled, it is destroyed."""
         try:
             await slot.settled.wait()
         except anyio.get_cancelled_exc_class():
@@ -128,14 +161,17 @@ class SandboxSession:
                 self._tasks.start_soon(self._discard, slot)
             raise
         self._refuse_at_end()
-        return slot.outcome()
+        return slot
 
     async def list(
         self, status: SandboxStatus | None, limit: int, offset: int, *, provider: str | None, region: str | None
     ) -> tuple[SandboxMetadata, ...]:
         """One page of what the account can see. Owns, chooses and renews nothing."""
         name = self._doors.provider(provider or self._provider)
-        page = await AsyncSandbox.list(status, limit, offset, provider=name, region=region, doors=self._doors)
+        if self._visible.limited:
+            page = await self._visible.page(name, status, limit, offset, region)
+        else:
+            page = await AsyncSandbox.list(status, limit, offset, provider=name, region=region, doors=self._doors)
         return tuple(self._shown(Reference(name, entry.sandbox_id), entry) for entry in page)
 
     async def get(self, sandbox_id: str | None) -> SandboxMetadata:
@@ -191,6 +227,10 @@ class SandboxSession:
             busy_s: how long the work may take; a use that outlasts the lifetime renews while it lasts.
             make: False refuses a call without an id where there is no default.
         """
+        if sandbox_id is None and make and self.sessionless:
+            async with self._leased() as sandbox:
+                yield sandbox
+            return
         if sandbox_id is None:
             slot = await self._default_slot(make=make)
         else:
@@ -210,6 +250,18 @@ class SandboxSession:
                 done.set()
             if sandbox.link.ended:
                 self.forget_lost(slot)
+
+    @asynccontextmanager
+    async def _leased(self) -> AsyncGenerator[AsyncSandbox, None]:
+        """A sandbox of this call's own, which ends with a call that fails: nobody then learns its id."""
+        await self._forget_what_is_over()
+        slot = await self._made(self._begin(None, None, lazy=False))
+        try:
+            yield slot.outcome()
+        except BaseException:
+            if slot.alive and not self._ending:
+                self._tasks.start_soon(self._discard, slot)
+            raise
 
     def keep_tasks_of(self, sandbox: AsyncSandbox) -> bool:
         """Note that a sandbox took a background task; tells whether it outlives this session.
@@ -234,8 +286,9 @@ class SandboxSession:
     def _begin(self, request: CreateRequest | None, provider: str | None, *, lazy: bool) -> Slot:
         """Register ownership of a sandbox and start to make it, in one step."""
         self._refuse_at_end()
+        self._refuse_over_the_limit()
         wanted = request or build(CreateRequest, template=self.template, timeout=DEFAULT_LIFETIME_S)
-        slot = Slot(wanted, lazy=lazy)
+        slot = Slot(self._visible.labelled(wanted), lazy=lazy)
         self._creating.append(slot)
         self._tasks.start_soon(self._make, slot, provider or self._provider)
         return slot
@@ -244,6 +297,21 @@ class SandboxSession:
         """What the end has taken must not be handed out as if it would stay."""
         if self._ending:
             raise SandboxLost
+
+    def _refuse_over_the_limit(self) -> None:
+        if self._leases is not None and len(self._slots) + len(self._creating) >= self._leases:
+            raise QuotaExceeded
+
+    async def _forget_what_is_over(self) -> None:
+        """Leases end by themselves; the platform is asked, because its clock may not be ours."""
+        for slot in list(self._slots.values()):
+            if (slot.outcome().link.remaining_s or 1) > 0:
+                continue
+            relay = Relay()
+            with relay:
+                await slot.outcome().refresh_info()
+            if isinstance(relay.error, NotFound):
+                self.forget_lost(slot)
 
     async def _make(self, slot: Slot, provider: str | None) -> None:
         try:
@@ -261,7 +329,7 @@ class SandboxSession:
         self._slots[slot.sandbox.link.reference] = slot
         if slot.unwanted:
             await self._discard(slot)
-        elif not slot.lazy or self._default is None:
+        elif not self.sessionless and (not slot.lazy or self._default is None):
             self._default = slot
 
     async def _discard(self, slot: Slot) -> None:
@@ -274,7 +342,7 @@ class SandboxSession:
     async def _default_slot(self, *, make: bool) -> Slot:
         while True:
             slot = self._default
-            if slot is None:
+            if slot is None and not self.sessionless:
                 # A create on its way will be the default: wait for it rather than make another.
                 slot = next((slot for slot in reversed(self._creating) if not slot.unwanted), None)
             if slot is None:
@@ -299,7 +367,10 @@ class SandboxSession:
                 if reference.sandbox_id == sandbox_id:
                     return slot, reference
         reference = self._doors.reference(sandbox_id, None if ":" in sandbox_id else self._provider)
-        return self._slots.get(reference), reference
+        slot = self._slots.get(reference)
+        if slot is None:
+            await self._visible.check(reference)
+        return slot, reference
 
     def _watching(self, slot: Slot, *, implicit: bool) -> _Watch:
         return _Watch(self, slot, implicit=implicit)
@@ -345,8 +416,9 @@ class SandboxSession:
         for sandbox in [slot.sandbox for slot in slots if slot.sandbox is not None]:
             await sandbox.close()
         await self._foreign.aclose()
-        with anyio.move_on_after(1.0):
-            await self._pool.aclose()
+        if self._owns_pool:
+            with anyio.move_on_after(1.0):
+                await self._pool.aclose()
 
 
 class _Watch:

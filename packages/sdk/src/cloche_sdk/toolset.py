@@ -11,7 +11,8 @@ import binascii
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import MISSING
 
@@ -23,7 +24,8 @@ from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
 from .code import execute_code
 from .config import load_settings
 from .hidden import hidden_values
-from .providers import Doors
+from .providers import Doors, ProviderPool
+from .sandbox import AsyncSandbox
 from .session import SandboxSession
 from .shown import shown_command, shown_execution
 from .shown_tasks import shown_report, start_note
@@ -64,6 +66,7 @@ __all__ = ["SandboxToolSet", "open_toolset"]
 DEFAULT_TEMPLATE = "base"
 CONTENT_LIMIT_BYTES = 4_194_304
 ENTRIES_LIMIT = 1_000
+PASS_ON = "Pass this sandbox_id in later calls to go on in this sandbox; each use renews its lifetime of 300 seconds."
 
 _T = TypeVar("_T")
 
@@ -82,14 +85,28 @@ def open_toolset(options: ToolSetOptions) -> AbstractAsyncContextManager[ToolSes
     settings = load_settings(environ).override(provider=options.provider)
     doors = Doors(settings=settings, environ=environ, clock=options.clock, ids=options.ids)
     template = options.template or settings.text("default_template") or DEFAULT_TEMPLATE
-    return _opened(doors, template)
+    return _opened(doors, template, options)
 
 
 @asynccontextmanager
-async def _opened(doors: Doors, template: str) -> AsyncGenerator[SandboxToolSet, None]:
-    async with SandboxSession(doors, template=template) as session:
+async def _opened(doors: Doors, template: str, options: ToolSetOptions) -> AsyncGenerator[SandboxToolSet, None]:
+    pool = None
+    if options.commons is not None:
+        # One zygote for all clients of a server: it takes longer to start, and more memory, than their sandboxes.
+        pool = await options.commons.get("cloche_sdk.providers", partial(_pool, doors))
+    session = SandboxSession(doors, template=template, pool=pool, principal=options.principal, leases=options.leases)
+    async with session:
         session.warm_soon()
         yield SandboxToolSet(session, hidden_values(doors.settings, doors.environ))
+
+
+@asynccontextmanager
+async def _pool(doors: Doors) -> AsyncGenerator[ProviderPool, None]:
+    pool = ProviderPool(doors)
+    try:
+        yield pool
+    finally:
+        await pool.aclose()
 
 
 class SandboxToolSet:
@@ -142,33 +159,37 @@ class SandboxToolSet:
         """Run code."""
         async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
             execution = await execute_code(sandbox.link, request.code, request.language, timeout=request.timeout)
-        return results.RunCodeOutput(**shown_execution(execution, call))
+        return results.RunCodeOutput(**self._with_place(shown_execution(execution, call), sandbox, request.sandbox_id))
 
     async def run_command(self, request: RunCommandInput, call: ToolCall) -> RunCommandOutput:
         """Run a shell command."""
         async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
             result = await sandbox.commands.execute(request.command, cwd=_given(request.cwd), timeout=request.timeout)
-        return results.RunCommandOutput(**shown_command(result))
+        return results.RunCommandOutput(**self._with_place(shown_command(result), sandbox, request.sandbox_id))
 
     async def read_file(self, request: ReadFileInput, call: ToolCall) -> ReadFileOutput:
         """Read a file as text, or as Base64."""
         async with self._session.use(_given(request.sandbox_id)) as sandbox:
             data = await sandbox.files.read_bytes(request.path, max_bytes=CONTENT_LIMIT_BYTES)
-        return results.ReadFileOutput(content=_text(data, request.encoding), encoding=request.encoding, size=len(data))
+            text = _text(data, request.encoding)
+        found = {"content": text, "encoding": request.encoding, "size": len(data)}
+        return results.ReadFileOutput(**self._with_place(found, sandbox, request.sandbox_id))
 
     async def write_file(self, request: WriteFileInput, call: ToolCall) -> WriteFileOutput:
         """Create or replace a file."""
         data = _bytes(request.content, request.encoding)
         async with self._session.use(_given(request.sandbox_id)) as sandbox:
             written = await sandbox.files.write(request.path, data, mode=_given(request.mode))
-        return results.WriteFileOutput(success=True, bytes_written=written.size)
+        told = {"success": True, "bytes_written": written.size}
+        return results.WriteFileOutput(**self._with_place(told, sandbox, request.sandbox_id))
 
     async def list_files(self, request: ListFilesInput, call: ToolCall) -> ListFilesOutput:
         """The entries of a directory."""
         async with self._session.use(_given(request.sandbox_id)) as sandbox:
             listing = await sandbox.files.list(request.path, limit=ENTRIES_LIMIT)
         files = [common.FileEntry(name=e.name, path=e.path, type=e.type, size=e.size) for e in listing.entries]
-        return results.ListFilesOutput(files=files, total=listing.total, truncated=listing.truncated)
+        found = {"files": files, "total": listing.total, "truncated": listing.truncated}
+        return results.ListFilesOutput(**self._with_place(found, sandbox, request.sandbox_id))
 
     async def start_task(self, request: StartTaskInput, call: ToolCall) -> StartTaskOutput:
         """Start a background task."""
@@ -208,6 +229,15 @@ class SandboxToolSet:
                 hide=self._hide,
             )
         return results.CancelTaskOutput(**shown_report(report, self._session.name(sandbox.link.reference)))
+
+    def _with_place(self, told: dict[str, Any], sandbox: AsyncSandbox, asked: str | MISSING) -> dict[str, Any]:
+        """The result, with the id to pass on where nothing but the result names it (decision D14)."""
+        if not self._session.sessionless:
+            return told
+        told["sandbox_id"] = self._session.name(sandbox.link.reference)
+        if asked is MISSING:
+            told["note"] = " ".join(filter(None, [told.get("note"), PASS_ON]))
+        return told
 
 
 def _given(value: _T | MISSING) -> _T | None:

@@ -258,6 +258,7 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "total": "model",
         "truncated": "model",
         "sandbox_id": "model",
+        "note": "model",
     },
     "sandbox.ListSandboxesOutput": {
         "sandboxes": "model",
@@ -269,6 +270,7 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "encoding": "model",
         "size": "model",
         "sandbox_id": "model",
+        "note": "model",
     },
     "sandbox.RunCodeOutput": {
         "stdout": "model",
@@ -316,6 +318,7 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "success": "model",
         "bytes_written": "model",
         "sandbox_id": "model",
+        "note": "model",
     },
 }
 

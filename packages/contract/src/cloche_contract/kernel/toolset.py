@@ -1,11 +1,13 @@
 """What a transport and a tool set know of each other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from cloche_contract.kernel.doors import Clock, IdSource, RandomIds, SystemClock
+
+T = TypeVar("T")
 
 
 class ToolCall(Protocol):
@@ -29,14 +31,31 @@ class ToolSession(Protocol):
         ...
 
 
+class Commons(Protocol):
+    """What sessions of one process share, such as an opened provider; never what one client made."""
+
+    async def get(self, key: str, open_it: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """Return what is kept under the key, opened by the first who asks and closed after the last session.
+
+        It is closed by another task than that which opened it, so it must not hold a task group.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class ToolSetOptions:
-    """What a transport tells a tool set when it opens a session."""
+    """What a transport tells a tool set when it opens a session.
+
+    `leases` is for clients that have no session: there is no default sandbox, and each call that needs
+    one makes its own; at most so many live at a time. `commons` is None where nothing is shared.
+    """
 
     template: str | None = None
     provider: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     principal: str | None = None
+    leases: int | None = None
+    commons: Commons | None = None
     clock: Clock = field(default_factory=SystemClock)
     ids: IdSource = field(default_factory=RandomIds)
 

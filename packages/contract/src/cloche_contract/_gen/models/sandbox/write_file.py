@@ -64,3 +64,7 @@ class WriteFileOutput(BaseModel):
     """
     Id of the sandbox that holds it.
     """
+    note: Annotated[StrictStr | MISSING, Field(json_schema_extra={"x-disclosure": "model"})] = MISSING
+    """
+    What to do next, for example which sandbox_id to pass on.
+    """
