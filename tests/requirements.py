@@ -36,6 +36,7 @@ FAULTS: Mapping[str, Requirement] = {
     "T6": Requirement("A command that leaves a background job returns at once.", "dagger#6672"),
     "T7": Requirement("A command without a timeout has the default one.", "rakazo#28"),
     "T8": Requirement("A timeout result carries the output so far and says timed_out.", "SWE-ReX#151"),
+    "T11": Requirement("Each limit of create holds, or is refused.", "microsandbox#494"),
     "T12": Requirement("Standard input is empty; a timeout fires whatever a command waits for.", "microsandbox#1549"),
     "T15": Requirement("A stuck command or context never blocks another one.", "cloudflare/sandbox-sdk#320"),
     "T16": Requirement("A stream that breaks off is told as that; no exit code is made up.", "sandbox-sdk#101"),

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import anyio
 import pytest
+from pydantic import ValidationError
 
 from cloche_contract.errors import UnsupportedLimit
 from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest, ListRequest
 from cloche_local import limits, paths
 from cloche_local.provider import LocalProvider
 from cloche_local.spec import Limits, Protections
-from tests.packages.local.sandboxes import HOST_ROOT, Sandbox, made, make_provider, opened
+from tests.packages.local.sandboxes import HOST_ROOT, Sandbox, made, make_provider, opened, until_gone
 
 _SMALL = Limits(pids=40, disk_mb=16)
 _CGROUPS = limits.find_hierarchy("/sys/fs/cgroup") if HOST_ROOT else None
@@ -32,6 +33,21 @@ try:
 except OSError as error:
     print(errno.errorcode[error.errno], end=" ")
 print(written >> 20)
+"""
+
+_THREADS = """
+import os, signal, threading
+full, tell = os.pipe()
+if os.fork() == 0:
+    stop = threading.Event()
+    try:
+        while True:
+            threading.Thread(target=stop.wait).start()
+    except RuntimeError:
+        os.write(tell, b"x")
+        signal.pause()
+os.read(full, 1)
+os._exit(3)
 """
 
 _FORK = """
@@ -163,6 +179,144 @@ async def test_two_sandboxes_do_not_share_a_process_limit(folder: Path, usable: 
         await first.run("for i in $(seq 30); do sleep 60 & done >/dev/null 2>&1")
         assert (await second.python(_FORK.replace("{in_child}", "pass"))).stdout.split()[0] == "EAGAIN"
         assert (await second.run("echo room")).stdout == "room\n"
+
+
+async def test_t36_a_command_that_fails_at_the_process_limit_says_so(folder: Path, usable: None) -> None:
+    """Faults T36: the result says `pids_limit`, for a command and for code; threads count like processes."""
+    forks = "import os, signal\nwhile True:\n    if os.fork() == 0:\n        signal.pause()"
+    async with opened(make_provider(folder, limits=_SMALL)) as provider:
+        async with made(provider) as sandbox:
+            ran = await sandbox.python(_THREADS)
+            assert (ran.exit_code, ran.end["stopReason"]) == (3, "pids_limit"), ran
+            ran = await sandbox.python(forks)
+            assert (ran.exit_code, ran.end["stopReason"]) == (1, "pids_limit"), ran
+        async with made(provider) as sandbox:
+            end = (await sandbox.execute(forks))[-1]
+            assert (end["exit_code"], end["stop_reason"]) == (1, "pids_limit"), end
+            assert "3\n" in [line.get("text") for line in await sandbox.execute("print(1 + 2)")]
+
+
+async def test_a_command_that_fails_on_a_full_disk_says_so(folder: Path, usable: None) -> None:
+    """Issue 3, part 3: stop reasons say which limit was hit; a failure beside it has its own."""
+    async with opened(make_provider(folder, limits=_SMALL)) as provider, made(provider) as sandbox:
+        assert (await sandbox.run("exit 3")).end["stopReason"] == "exit"
+        ran = await sandbox.run("dd if=/dev/zero of=/home/user/big bs=1M count=64")
+        assert ran.end["stopReason"] == "disk_full"
+        end = (await sandbox.execute("open('/home/user/more', 'wb').write(bytes(1 << 20))"))[-1]
+        assert (end["exit_code"], end["stop_reason"]) == (1, "disk_full")
+        # What succeeds is not blamed.
+        assert (await sandbox.run("true")).end["stopReason"] == "exit"
+
+
+async def test_t11_each_limit_of_create_holds_or_is_refused(provider: LocalProvider) -> None:
+    """Faults T11: lifetime, memory and processor time; an option that nobody holds is no option."""
+    lifetime = CreateRequest(template="base", timeout=1)
+    sandbox = await provider.create(lifetime)
+    facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.sandbox_id))).facts
+    await until_gone(int(facts["keeper_pid"]), within_s=30)
+    capabilities = (await provider.probe()).capabilities
+    for option, value in (("memory", 96), ("cpu", 1)):
+        request = CreateRequest.model_validate({"template": "base", "timeout": 60, option: value})
+        if f"limits_{option}" not in capabilities:
+            with pytest.raises(UnsupportedLimit):
+                await provider.create(request)
+            continue
+        sandbox = await provider.create(request)
+        shown = (await provider.inspect(InspectRequest(sandbox_id=sandbox.sandbox_id))).limits
+        assert [(limit.enforced, limit.value) for limit in shown if limit.resource == option] == [(True, value)]
+    for unknown in ("rlimit", "max_duration", "pids", "disk"):
+        with pytest.raises(ValidationError):
+            CreateRequest.model_validate({"template": "base", "timeout": 60, unknown: 1})
+
+
+async def test_the_open_files_of_a_process_are_bounded(folder: Path, usable: None) -> None:
+    """Issue 3, part 3: descriptors; the host has a number of them for everybody."""
+    code = """
+import errno, os, resource
+opened = 0
+try:
+    while opened < 2000:
+        os.open("/dev/null", os.O_RDONLY)
+        opened += 1
+except OSError as error:
+    print(errno.errorcode[error.errno], opened < 300)
+else:
+    print("all")
+"""
+    small = Limits(pids=40, disk_mb=16, open_files=300)
+    for on, outcome in ((True, "EMFILE True"), (False, "all")):
+        protections = Protections(open_files_limit=on)
+        async with (
+            opened(make_provider(folder, limits=small, protections=protections)) as provider,
+            made(provider) as sandbox,
+        ):
+            raised = "resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)"
+            ran = await sandbox.python(code.replace("opened = 0", raised + "\nopened = 0"))
+            assert ran.stdout.strip() == outcome, ran
+
+
+async def test_one_process_does_not_take_all_the_memory_of_the_host(folder: Path, usable: None) -> None:
+    """Faults L23, without a control group: too much for one process is an error in it at once."""
+    small = Limits(pids=40, disk_mb=16, process_mb=256)
+    code = "print(len(bytearray(512 << 20)))"
+    for on, outcome in ((True, "MemoryError"), (False, "536870912")):
+        protections = Protections(process_memory_limit=on)
+        async with (
+            opened(make_provider(folder, limits=small, protections=protections)) as provider,
+            made(provider) as sandbox,
+        ):
+            ran = await sandbox.python(code)
+            assert outcome in ran.stdout + ran.stderr
+            end = (await sandbox.execute(code))[-1]
+            assert end["stop_reason"] == ("memory_limit" if on else "exit")
+
+
+async def test_code_in_a_sandbox_is_killed_before_the_programs_of_the_host(folder: Path, usable: None) -> None:
+    """Where the host runs out of memory, the kernel takes a sandbox's process; root of it has no say in that."""
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    for on in (True, False):
+        protections = Protections(killed_first=on)
+        async with opened(make_provider(folder, protections=protections)) as provider, made(provider) as sandbox:
+            for user in ("user", "root") if HOST_ROOT else ("user",):
+                ran = await sandbox.run("cat /proc/self/oom_score_adj", user=user)
+                assert int(ran.stdout) == (min(own + 500, 1000) if on else own), user
+
+
+async def test_half_of_what_the_kernel_counts_for_a_user_stays_his(folder: Path, usable: None) -> None:
+    """A sandbox of an ordinary user counts for him on the host too: it may not take every watch that he has."""
+    code = """
+import ctypes
+libc = ctypes.CDLL(None)
+count = 0
+while count < 100_000 and libc.inotify_init1(0) >= 0:
+    count += 1
+print(count)
+"""
+    own = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    if own > 900:
+        pytest.skip("the open files of one process end before its watches do")
+    for on in (True, False):
+        protections = Protections(kernel_counts_bounded=on)
+        async with opened(make_provider(folder, protections=protections)) as provider, made(provider) as sandbox:
+            count = int((await sandbox.python(code)).stdout)
+            assert (count <= own // 2) is on, count
+
+
+async def test_inspect_shows_what_holds_each_limit(provider: LocalProvider) -> None:
+    """Issue 3, part 3: the defaults too."""
+    async with made(provider) as sandbox:
+        shown = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).limits
+        found = {limit.resource: (limit.enforced, limit.value) for limit in shown}
+        expected = limits.default_limits()
+        assert found == {
+            "pids": (True, expected.pids),
+            "disk": (True, expected.disk_mb),
+            "inodes": (True, max(expected.disk_mb * 128, 4096)),
+            "memory": (False, None),
+            "cpu": (False, None),
+            "process_memory": (True, expected.process_mb),
+            "open_files": (True, expected.open_files),
+        }
 
 
 @_needs_memory

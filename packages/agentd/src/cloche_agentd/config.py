@@ -84,6 +84,10 @@ def _no_kills() -> int:
     return 0
 
 
+def _no_limit_met() -> str | None:
+    return None
+
+
 def _no_facts() -> Mapping[str, object]:
     return {}
 
@@ -110,6 +114,7 @@ class KeeperHooks:
         open_user_spawner: start another init that runs as this user; return the keeper's end of its link.
         become: file operations inside the context happen with the rights of this user. Never held over an await.
         memory_kills: how many processes of the sandbox the memory limit has killed so far.
+        limit_met: the limit that the sandbox is at just now, as a stop reason; asked when something has failed.
         facts: more keys for GET /cloche/info (deadline, limits).
         denial_mark: where the network denials of a call begin that starts now.
         denials_since: what the network allowlist denied since a mark: `target`, and `rule` where one would allow it.
@@ -126,6 +131,7 @@ class KeeperHooks:
     open_user_spawner: Callable[[User], socket.socket] | None = None
     become: Callable[[User], AbstractContextManager[None]] = _become_nobody_else
     memory_kills: Callable[[], int] = _no_kills
+    limit_met: Callable[[], str | None] = _no_limit_met
     facts: Callable[[], Mapping[str, object]] = _no_facts
     denial_mark: Callable[[], int] = _no_mark
     denials_since: Callable[[int], Sequence[Mapping[str, str]]] = _no_denials

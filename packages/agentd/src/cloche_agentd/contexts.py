@@ -238,7 +238,7 @@ class Context:
     async def _finish(self, child: Child, run: Run, event: Event) -> Finish:
         if event[0] == "done":
             self._drain_outputs()
-            return finish_of(cast("control.Header", event[1]), run.files)
+            return finish_of(cast("control.Header", event[1]), run.files, self._hooks.limit_met)
         if event[0] == "ended":
             return self._ended(cast("str", event[1]), run)
         status = cast("int", event[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -103,11 +103,13 @@ def death_text(exit_code: int, *, out_of_memory: bool) -> str:
     return f"the interpreter was killed by {name}{hint}; its state is lost"
 
 
-def finish_of(header: control.Header, files: list[str]) -> Finish:
+def finish_of(header: control.Header, files: list[str], limit_met: Callable[[], str | None]) -> Finish:
     """Return the end that the context tells, as far as its shape is right."""
     code = header.get("exit_code")
     exit_code = code if type(code) is int and 0 <= code <= 255 else 1
     reason = "memory_limit" if header.get("memory") is True else "exit"
+    if exit_code and reason == "exit":
+        reason = limit_met() or reason
     return Finish(exit_code, reason, error=error_of(header), files=files)
 
 

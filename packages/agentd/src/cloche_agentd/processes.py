@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from . import connect, limits
@@ -55,6 +55,13 @@ def ending_of(status: int, memory_killed: bool) -> Ending:
         reason = "memory_limit" if memory_killed and -code == signal.SIGKILL else "exit"
         return Ending(128 - code, -code, reason)
     return Ending(code, 0, "memory_limit" if memory_killed and code == 128 + signal.SIGKILL else "exit")
+
+
+def explained(ending: Ending, limit_met: Callable[[], str | None]) -> Ending:
+    """Return the ending with the limit that the sandbox is at, where the program failed and nothing else says why."""
+    if ending.stop_reason != "exit" or ending.exit_code == 0:
+        return ending
+    return replace(ending, stop_reason=limit_met() or "exit")
 
 
 TIMED_OUT: Final = Ending(128 + signal.SIGKILL, int(signal.SIGKILL), "timeout")
@@ -300,6 +307,7 @@ class Processes:
             # The kill is on its way through the tree; the streams end when it is done.
             return
         ending = ending_of(status, self._hooks.memory_kills() > kills_before)
+        ending = explained(ending, self._hooks.limit_met)
         self._finish(process, ending, connect.message(ending.event()) + connect.END_OK)
 
     def _time_out(self, process: Process) -> None:

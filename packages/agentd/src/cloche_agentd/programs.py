@@ -10,7 +10,7 @@ from .config import AgentConfig, KeeperHooks, User
 from .exchange import Exchange
 from .execution import Finish, Job
 from .languages import Runner, Script
-from .processes import ending_of
+from .processes import ending_of, explained
 from .pumps import OutputPipe
 from .sink import NDJSON_TYPE, ExecutionSink
 from .spawner import Child, Launch, Spawner
@@ -87,6 +87,7 @@ class Programs:
         if status < 0:
             return Finish(137, "sandbox_lost", state_kept=False)
         ending = ending_of(status, self._hooks.memory_kills() > kills_before)
+        ending = explained(ending, self._hooks.limit_met)
         return Finish(ending.exit_code, ending.stop_reason)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from . import limits
 from .config import KeeperHooks
 from .link import LOST
-from .processes import Ending, ending_of
+from .processes import Ending, ending_of, explained
 from .pumps import OutputPipe
 from .spawner import Child, Launch, Spawner
 from .task_log import TaskLog
@@ -144,7 +144,7 @@ class Task:
         if status == LOST:
             self.ending, self.state = Ending(-1, 0, "sandbox_lost"), "unknown"
         else:
-            ended = ending_of(status, memory_killed)
+            ended = explained(ending_of(status, memory_killed), self._hooks.limit_met)
             reason = _SENT.get(self._stopped_by, ended.stop_reason)
             self.ending = Ending(ended.exit_code, ended.signal, reason)
             self.state = self._stopped_by or ("succeeded" if ended.exit_code == 0 else "failed")

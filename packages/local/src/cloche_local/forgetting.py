@@ -2,7 +2,7 @@
 
 from cloche_local import syscalls as sys_
 
-_WRITABLE = "rw-p"
+_WRITABLE = b"rw-p"
 
 
 def forget(secret: str) -> None:
@@ -34,7 +34,8 @@ def forget(secret: str) -> None:
 
 
 def _writable_ranges() -> list[tuple[int, int]]:
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+    # By bytes: a text file may load an encoding, and nothing is loaded once the root is switched.
+    with open("/proc/self/maps", "rb") as maps:
         lines = [line.split(maxsplit=2)[:2] for line in maps]
-    spans = [span.split("-") for span, kind in lines if kind == _WRITABLE]
+    spans = [span.split(b"-") for span, kind in lines if kind == _WRITABLE]
     return [(int(first, 16), int(last, 16)) for first, last in spans]

@@ -24,6 +24,11 @@ _CORE_BYTES = 0
 # PROC_USER_INIT_INO of the kernel: the same number on every machine.
 _HOST_USER_NAMESPACE = 0xEFFFFFFD
 _QUEUE_BYTES = 819200
+_LOCKED_BYTES = 8 << 20
+# Added to the badness that the kernel computes from a process's share of memory, of 1000.
+_KILLED_FIRST = 500
+# Counted for the user of the host, too: half of what he has stays his.
+_COUNTS = ("max_inotify_instances", "max_inotify_watches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,8 @@ def enter(shape: Shape, staging_folder: str, fds: Descriptors, filter_program: b
         step("id_range", users.enter_range, fds.userns_fd, users.USER_ID)
     if on.nested_namespaces_refused and (on.user_namespace or not host_root):
         step("nested_namespaces", _refuse_nested, user_settings)
+    if on.kernel_counts_bounded and (on.user_namespace or not host_root):
+        step("counts", _bound_counts, user_settings)
     os.close(user_settings)
     confine(shape.limits, on, filter_program, keep=0, keeper_pidfd=fds.keeper_pidfd)
     return lower_fd
@@ -97,6 +104,8 @@ def confine(limits: Limits, on: Protections, filter_program: bytes, *, keep: int
         os.close(null)
     os.umask(0o022)
     _set_rlimits(limits, on)
+    if on.killed_first:
+        _be_killed_first()
     if on.drop_capabilities:
         step("capabilities", users.limit_capabilities, keep)
     if on.no_new_privileges:
@@ -119,9 +128,15 @@ def _set_rlimits(limits: Limits, on: Protections) -> None:
     """Resource limits of every process inside, soft and hard alike: rights to raise them are given up next."""
     import resource
 
-    values = [(resource.RLIMIT_CORE, _CORE_BYTES), (resource.RLIMIT_NOFILE, limits.open_files)]
+    values = [(resource.RLIMIT_CORE, _CORE_BYTES), (resource.RLIMIT_MEMLOCK, _LOCKED_BYTES)]
     # Message queues take kernel memory that no mount counts.
     values.append((resource.RLIMIT_MSGQUEUE, _QUEUE_BYTES))
+    # A user of the host may be allowed what takes the processor from everybody else.
+    values += [(resource.RLIMIT_RTPRIO, 0), (resource.RLIMIT_NICE, 0)]
+    if on.open_files_limit:
+        values.append((resource.RLIMIT_NOFILE, limits.open_files))
+    if on.process_memory_limit and limits.process_mb is not None:
+        values.append((resource.RLIMIT_DATA, limits.process_mb << 20))
     if on.process_limit:
         # Set inside our user namespace: the kernel counts per id and namespace, so this sandbox's processes only.
         values.append((resource.RLIMIT_NPROC, limits.pids + OWN_PROCESSES))
@@ -132,16 +147,46 @@ def _set_rlimits(limits: Limits, on: Protections) -> None:
         resource.setrlimit(kind, (value, value))
 
 
+def _be_killed_first() -> None:
+    """Be what the kernel kills when the host is out of memory, before anything of the host. Inherited."""
+    # The file belongs to the host's root as long as others may not read our memory. Those who could are refused by
+    # the capabilities that we still have.
+    sys_.prctl(sys_.PR_SET_DUMPABLE, 1)
+    with suppress(OSError):
+        badness = min(_read_number("/proc/self/oom_score_adj") + _KILLED_FIRST, 1000)
+        _write(os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC), badness)
+
+
+def _bound_counts(user_settings: int) -> None:
+    """Objects of the kernel that are counted per user, and whose limit an ordinary user's sandbox shares with him."""
+    for name in _COUNTS:
+        with suppress(FileNotFoundError):
+            half = _read_number(f"/proc/sys/fs/inotify/{name.replace('_inotify', '_user')}") // 2
+            _write(os.open(name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=user_settings), half)
+
+
+def _read_number(path: str) -> int:
+    # By bytes: a text file would load its encoding, and nothing is loaded here.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return int(os.read(fd, 32))
+    finally:
+        os.close(fd)
+
+
+def _write(fd: int, number: int) -> None:
+    try:
+        os.write(fd, b"%d" % number)
+    finally:
+        os.close(fd)
+
+
 def _refuse_nested(user_settings: int) -> None:
     """No user namespace below ours: whoever makes one has every capability in it, whatever the filter says."""
     if os.stat("/proc/self/ns/user").st_ino == _HOST_USER_NAMESPACE:
         # The limit would be the host's own.
         raise PermissionError(errno.EPERM, "still in the host's user namespace")
-    fd = os.open("max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=user_settings)
-    try:
-        os.write(fd, b"0")
-    finally:
-        os.close(fd)
+    _write(os.open("max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=user_settings), 0)
 
 
 def _raise_loopback() -> None:

@@ -1,8 +1,10 @@
 """What a live sandbox is made of, for its operator."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cloche_contract.provider import InspectResult, LimitInfo, MountInfo
+from cloche_local.mounts import inodes_of
 from cloche_local.state import Record
 
 
@@ -47,6 +49,9 @@ def _mounts(record: Record) -> list[MountInfo]:
 
 
 def _limits(record: Record) -> list[LimitInfo]:
+    """What holds it: from its record, and per process from what the kernel tells about init, which all descend from."""
+    held = _process_limits(record.init_pid)
+    data, files = held.get("Max data size"), held.get("Max open files")
     grouped = record.memory_mb is not None or record.cpus is not None
     pids_by = "RLIMIT_NPROC and pids cgroup" if grouped else "RLIMIT_NPROC"
     return [
@@ -64,4 +69,29 @@ def _limits(record: Record) -> list[LimitInfo]:
             enforced_by=None if record.cpus is None else "cpu cgroup",
             value=record.cpus,
         ),
+        LimitInfo(
+            resource="process_memory",
+            enforced=data is not None,
+            enforced_by=None if data is None else "RLIMIT_DATA of each process",
+            value=None if data is None else data >> 20,
+        ),
+        LimitInfo(
+            resource="open_files",
+            enforced=files is not None,
+            enforced_by=None if files is None else "RLIMIT_NOFILE of each process",
+            value=files,
+        ),
+        LimitInfo(resource="inodes", enforced=True, enforced_by="tmpfs nr_inodes", value=inodes_of(record.disk_mb)),
     ]
+
+
+def _process_limits(pid: int) -> dict[str, int]:
+    """The hard resource limits of a process that are not infinite, by the name that the kernel shows."""
+    found: dict[str, int] = {}
+    with suppress(OSError), open(f"/proc/{pid}/limits", encoding="ascii", errors="replace") as file:
+        for line in file.read().splitlines()[1:]:
+            # Columns of fixed width: name, soft limit, hard limit, unit.
+            name, hard = line[:26].strip(), line[47:68].strip()
+            if hard.isdigit():
+                found[name] = int(hard)
+    return found

@@ -23,6 +23,7 @@ from cloche_local.forgetting import forget
 from cloche_local.nest import Ground, Nest, Spawner
 from cloche_local.orders import Orders
 from cloche_local.place import Place
+from cloche_local.pressure import limit_met
 from cloche_local.setup import SetupFailed, step
 from cloche_local.spec import Limits, SandboxSpec, Shape
 
@@ -262,6 +263,10 @@ class Keeper:
     def memory_kills(self) -> int:
         """How many processes the memory limit has killed."""
         return limits.count_memory_kills(self._memory_events)
+
+    def limit_met(self) -> str | None:
+        """The limit that the sandbox is at just now."""
+        return limit_met(self.shape.limits)
 
     def has_range(self) -> bool:
         """Whether the sandbox has more ids than one, so that there is a root user."""

@@ -9,12 +9,39 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from cloche_local.spec import OWN_PROCESSES
+from cloche_local.spec import OWN_PROCESSES, Limits
 
 PREFIX = "cloche-"
 # A group is empty between its making and the first process in it.
 FRESH_S = 2.0
 _PERIOD_US = 100_000
+
+
+_PIDS = 512
+_DISK_MB = 1024
+_OPEN_FILES = 16384
+
+
+def default_limits() -> Limits:
+    """What a sandbox gets on this host unless its request says otherwise.
+
+    Its disk is memory: at most a quarter of the host's. One process has at most half of it, so that a slip
+    (`bytearray(10**11)`) is an error and not the end of the host. All processes together have a quarter of the open
+    files that the host has.
+    """
+    try:
+        memory_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        with open("/proc/sys/fs/file-max", encoding="ascii") as file:
+            share = int(file.read()) // 4 // _PIDS
+    except (AttributeError, OSError, ValueError):
+        # Another system: opening the provider says nothing about it, making a sandbox does.
+        return Limits(pids=_PIDS, disk_mb=_DISK_MB)
+    return Limits(
+        pids=_PIDS,
+        disk_mb=max(min(_DISK_MB, memory_mb // 4), 64),
+        open_files=max(min(_OPEN_FILES, share), 1024),
+        process_mb=max(memory_mb // 2, 1024),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,12 +59,17 @@ def build_root(plan: RootPlan, staging: Staging, on: Protections) -> str:
     return root
 
 
+def inodes_of(disk_mb: int) -> int:
+    """How many files, folders and links fit onto a disk of this size."""
+    return max((disk_mb << 20) // _BYTES_PER_INODE, 4096)
+
+
 def _mount_disk(staging: Staging) -> None:
     """Everything writable lives on one tmpfs, so one size bounds it all; it vanishes with the namespace."""
     options = "mode=755"
     if staging.disk_mb is not None:
         size = staging.disk_mb << 20
-        options += f",size={size},nr_inodes={max(size // _BYTES_PER_INODE, 4096)}"
+        options += f",size={size},nr_inodes={inodes_of(staging.disk_mb)}"
     # nosuid, nodev: nothing written inside gains rights or is a device.
     sys_.mount("cloche", staging.folder, "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, options)
     base = staging.folder

@@ -178,6 +178,7 @@ _STEP_CAUSES: dict[str, BackendCause] = {
     "no_new_privileges": "no_new_privileges_unavailable",
     "seccomp": "seccomp_unavailable",
     "nested_namespaces": "namespaces_blocked",
+    "counts": "namespaces_blocked",
     "init": "zygote_failed",
     "egress": "egress_failed",
 }
@@ -212,6 +213,9 @@ def report(provider: str, checks: list[ProbeCheck], hierarchy: Hierarchy | None,
         LimitInfo(resource="disk", enforced=usable, enforced_by="tmpfs size" if usable else None),
         LimitInfo(resource="memory", enforced=usable and memory, enforced_by="memory cgroup" if memory else None),
         LimitInfo(resource="cpu", enforced=usable and cpu, enforced_by="cpu cgroup" if cpu else None),
+        LimitInfo(resource="process_memory", enforced=usable, enforced_by="RLIMIT_DATA" if usable else None),
+        LimitInfo(resource="inodes", enforced=usable, enforced_by="tmpfs nr_inodes" if usable else None),
+        LimitInfo(resource="open_files", enforced=usable, enforced_by="RLIMIT_NOFILE" if usable else None),
     ]
     capabilities: list[Capability] = [*_CAPABILITIES] if usable else []
     if usable and host_root:

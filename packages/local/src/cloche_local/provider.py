@@ -48,7 +48,7 @@ from cloche_contract.provider import (
 from cloche_local import agent_call, diff, idempotency, inspection, network, probe, templates
 from cloche_local.ending import end_keeper
 from cloche_local.launcher import Born, CreateRefused, Launcher, Settings, ZygoteGone
-from cloche_local.limits import Group, find_hierarchy, left_groups
+from cloche_local.limits import Group, default_limits, find_hierarchy, left_groups
 from cloche_local.listener import url, wanted_listener
 from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
 from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec, Shape
@@ -57,8 +57,6 @@ from cloche_local.state import Record, StateFolder, remove_left
 logger = logging.getLogger(__name__)
 
 PROVIDER_ID = "local"
-DEFAULT_PIDS = 512
-DEFAULT_DISK_MB = 1024
 _AGENT_VERSION = "1"
 _AGENT_TIMEOUT_S = 5.0
 # A create takes milliseconds; a machine that needs this long is not going to answer.
@@ -99,7 +97,7 @@ class LocalProvider:
             limits: what a sandbox gets unless its request says otherwise; for tests.
             host: what the probe looks at; for tests.
         """
-        self._default_limits = limits or Limits(pids=DEFAULT_PIDS, disk_mb=DEFAULT_DISK_MB)
+        self._default_limits = limits or default_limits()
         self._options = options
         self.protections = protections or Protections()
         self._host = host or probe.Host()
@@ -495,4 +493,4 @@ def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-__all__ = ["DEFAULT_DISK_MB", "DEFAULT_PIDS", "PROVIDER_ID", "LocalProvider", "open_provider"]
+__all__ = ["PROVIDER_ID", "LocalProvider", "open_provider"]

@@ -27,6 +27,10 @@ class Protections:
     non_dumpable: bool = True
     close_descriptors: bool = True
     process_limit: bool = True
+    process_memory_limit: bool = True
+    open_files_limit: bool = True
+    kernel_counts_bounded: bool = True
+    killed_first: bool = True
     disk_limit: bool = True
     parent_death_signal: bool = True
     backstop_timer: bool = True
@@ -68,7 +72,9 @@ class Limits:
 
     pids: int
     disk_mb: int
-    open_files: int = 65536
+    open_files: int = 16384
+    process_mb: int | None = None
+    """Data of each process; a guard against one that asks for all there is, and no limit on the sandbox."""
     memory_mb: int | None = None
     cpus: int | None = None
 

@@ -358,6 +358,7 @@ class _Agentd:
             orders=partial(_orders, keeper),
             memory_kills=keeper.memory_kills,
             changes=keeper.changes,
+            limit_met=keeper.limit_met,
             facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
             denial_mark=lambda: 0 if keeper.egress is None else keeper.egress.mark(),
             denials_since=lambda mark: () if keeper.egress is None else keeper.egress.since(mark),

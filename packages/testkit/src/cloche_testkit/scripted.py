@@ -202,7 +202,7 @@ class ScriptedProvider:
 
 def _capabilities(plane: ScriptedPlane) -> list[Capability]:
     with_agent = _WITH_AGENT if plane.data_plane == "unsandboxed" else ()
-    return [*_ALWAYS, *with_agent, *(_LIMIT_ABILITY[resource] for resource in plane.limits)]
+    return [*_ALWAYS, *with_agent, *(_LIMIT_ABILITY[name] for name in plane.limits if name in _LIMIT_ABILITY)]
 
 
 def _asked_limits(request: CreateRequest) -> Mapping[LimitResource, object]:

@@ -55,7 +55,7 @@ _IGNORED = {
     "a-number-below-zero": 'link.send(b\'{"id": -1, "pid": -1, "status": -1}\')',
     "many-descriptors": """
 fds = array.array("i", [os.open("/dev/null", os.O_RDONLY) for _ in range(250)])
-for _ in range(20):
+for _ in range(4):
     link.sendmsg([b'{"id": 100000}'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
 """,
     "a-flood": """
@@ -107,7 +107,10 @@ async def test_messages_without_a_meaning_change_nothing(weak: LocalProvider, na
         ran = await sandbox.run(["python3", "-c", _STEAL + _IGNORED[name] + "\nprint('done')"])
         assert ran.stdout == "stolen\ndone\n", ran
         assert (await sandbox.run("echo alive")).stdout == "alive\n"
-        assert _descriptors(keeper) == fds
+        # The pipes of a command are closed soon after its end was told.
+        with anyio.fail_after(10):
+            while _descriptors(keeper) > fds:
+                await anyio.sleep(0.01)
         assert _resident(keeper) - kilobytes < 8192
 
 

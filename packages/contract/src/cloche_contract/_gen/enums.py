@@ -131,8 +131,16 @@ INCOMPLETE_REASON_VALUES: Final[tuple[IncompleteReason, ...]] = ("too_many", "to
 Language: TypeAlias = Literal["python", "javascript", "shell", "typescript", "r"]
 LANGUAGE_VALUES: Final[tuple[Language, ...]] = ("python", "javascript", "shell", "typescript", "r")
 
-LimitResource: TypeAlias = Literal["cpu", "memory", "pids", "disk"]
-LIMIT_RESOURCE_VALUES: Final[tuple[LimitResource, ...]] = ("cpu", "memory", "pids", "disk")
+LimitResource: TypeAlias = Literal["cpu", "memory", "process_memory", "pids", "disk", "inodes", "open_files"]
+LIMIT_RESOURCE_VALUES: Final[tuple[LimitResource, ...]] = (
+    "cpu",
+    "memory",
+    "process_memory",
+    "pids",
+    "disk",
+    "inodes",
+    "open_files",
+)
 
 LineType: TypeAlias = Literal[
     "number_of_executions", "stdout", "stderr", "result", "error", "keepalive", "context_restarted", "end_of_execution"

@@ -599,7 +599,7 @@ class LimitInfo(BaseModel):
         extra="forbid",
     )
     resource: Annotated[
-        Literal["cpu", "memory", "pids", "disk"],
+        Literal["cpu", "memory", "process_memory", "pids", "disk", "inodes", "open_files"],
         Field(json_schema_extra={"x-disclosure": "operator"}),
     ]
     """
