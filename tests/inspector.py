@@ -1,7 +1,7 @@
-"""Where the MCP Inspector and its Node.js are for the tests, and how they get there.
+"""Where the MCP Inspector, the MCP conformance suite and their Node.js are for the tests, and how they get there.
 
-Node.js comes from the package index with pyright; the Inspector from the npm registry, once, into
-.cache/node. `nox -s tests` runs this module; `command` is what a test starts.
+Node.js comes from the package index with pyright; the two from the npm registry, once, into
+.cache/node. `nox -s tests` runs this module; `command` and `conformance` are what a test starts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ VERSION = "2.12.0"
 FOLDER = Path(__file__).parent.parent / ".cache" / "node"
 PACKAGE = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector"
 LAUNCHER = PACKAGE / "clients" / "launcher" / "build" / "index.js"
+SUITE_VERSION = "0.2.0-alpha.12"
+SUITE = FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 
 
 def node() -> Path | None:
@@ -34,8 +36,16 @@ def command(*arguments: str) -> list[str] | None:
     return [str(program), str(LAUNCHER), "--cli", *arguments]
 
 
+def conformance(*arguments: str) -> list[str] | None:
+    """The argv of the official conformance suite for servers, or None when it is not installed here."""
+    program = node()
+    if program is None or not SUITE.exists():
+        return None
+    return [str(program), str(SUITE), "server", *arguments]
+
+
 def install() -> None:
-    """Install the Inspector into .cache/node. Nothing runs from the packages while they are installed."""
+    """Install both into .cache/node. Nothing runs from the packages while they are installed."""
     program = node()
     if program is None:
         raise SystemExit("The development tools are missing. Run ./bootstrap --dev first.")
@@ -51,6 +61,7 @@ def install() -> None:
             str(FOLDER),
             *quiet,
             f"@modelcontextprotocol/inspector@{VERSION}",
+            f"@modelcontextprotocol/conformance@{SUITE_VERSION}",
         ],
         env={**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
         check=True,
@@ -70,7 +81,7 @@ def offer_node() -> None:
 
 
 if __name__ == "__main__":
-    if not LAUNCHER.exists():
+    if not LAUNCHER.exists() or not SUITE.exists():
         install()
     offer_node()
-    sys.stdout.write(f"The MCP Inspector {VERSION} is in {PACKAGE}.\n")
+    sys.stdout.write(f"The MCP Inspector {VERSION} and the conformance suite {SUITE_VERSION} are in {FOLDER}.\n")

@@ -85,6 +85,7 @@ FAULTS: Mapping[str, Requirement] = {
     "M13": Requirement("The Host headers that are answered can be set; a refusal says how.", "python-sdk#1798"),
     "M15": Requirement("Clients share no session; what a principal made is not found by another.", "hive#2762"),
     "M16": Requirement("A request without a session says what to send.", "searxng#173"),
+    "M19": Requirement("Odd messages are answered as the protocol says; the conformance suite passes.", "codex#13987"),
     "M20": Requirement("A failure is isError with a stable code.", "code-sandbox-mcp"),
     "L1": Requirement("Parallel first calls share one sandbox.", "OpenRath#34"),
     "L5": Requirement("Parallel commands do not mix their output.", "deer-flow#1435"),

@@ -29,7 +29,7 @@ async def blocked(command: list[str]) -> list[str]:
 async def test_e16_a_blocked_machine_is_named_with_cause_and_fix(era: Era, tmp_path: Path) -> None:
     """srt#74 and others: an obscure error of a program that the user never heard of, or a silent failure."""
     async with raw_client(await blocked(SERVER), clean_environ(HOME=str(tmp_path)), era) as client:
-        assert len((await client.request("tools/list"))["result"]["tools"]) == 10
+        assert (await client.request("tools/list"))["result"]["tools"]
         result = await client.call("run_code", {"code": "print(1)"})
     said = json.loads(result["content"][0]["text"])
     assert result["isError"]
