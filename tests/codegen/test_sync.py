@@ -21,9 +21,16 @@ from cloche_sdk.commands import AsyncCommands
 from cloche_sdk.files import AsyncFiles
 from cloche_sdk.sandbox import AsyncSandbox
 from cloche_sdk.tasks import AsyncTasks
+from cloche_sdk.transfers import AsyncTransfers
 
-PAIRS = ("Sandbox", "Commands", "Files", "CommandHandle", "Tasks")
-SOURCES = {"Sandbox": AsyncSandbox, "Commands": AsyncCommands, "Files": AsyncFiles, "Tasks": AsyncTasks}
+PAIRS = ("Sandbox", "Commands", "Files", "CommandHandle", "Tasks", "Transfers")
+SOURCES = {
+    "Sandbox": AsyncSandbox,
+    "Commands": AsyncCommands,
+    "Files": AsyncFiles,
+    "Tasks": AsyncTasks,
+    "Transfers": AsyncTransfers,
+}
 
 
 def _facade(name: str) -> Any:

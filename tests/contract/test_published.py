@@ -20,7 +20,7 @@ from tests.requirements import TOOLS
 SETS = ("sandbox",)
 IN_ORDER = (
     "create_sandbox list_sandboxes get_sandbox set_sandbox_timeout run_code run_command read_file write_file "
-    "list_files kill_sandbox start_task get_task cancel_task"
+    "list_files kill_sandbox start_task get_task cancel_task upload_file download_file"
 )
 
 

@@ -9,7 +9,12 @@ from jsonschema.exceptions import ValidationError
 from cloche_codegen.load import Document, JsonObject, Library
 from cloche_codegen.publish import inline
 
-CHECKS = {"max_bytes": "maxBytes", "total_bytes": "totalBytes", "no_parent_segment": "parentSegment"}
+CHECKS = {
+    "max_bytes": "maxBytes",
+    "total_bytes": "totalBytes",
+    "no_parent_segment": "parentSegment",
+    "base64_bytes": "base64",
+}
 _CONSTRAINTS = (
     "minimum",
     "maximum",

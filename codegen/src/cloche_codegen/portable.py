@@ -3,6 +3,7 @@
 Source: decision D8, and the evidence in the design's page on MCP, section 4.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, cast
@@ -65,7 +66,9 @@ def input_findings(schema: JsonObject, source: JsonObject) -> Iterator[str]:
 def _repeated(name: str, node: JsonObject) -> Iterator[str]:
     """Clients drop keywords, so a description repeats the default and the limits."""
     description = cast(str, node["description"])
-    if "default" in node and f"default {node['default']}" not in description.replace("default is", "default"):
+    default = node.get("default")
+    said = json.dumps(default) if isinstance(default, bool) else default
+    if "default" in node and f"default {said}" not in description.replace("default is", "default"):
         yield f"{name}: the description does not repeat the default"
     for rule in ("minimum", "maximum"):
         if rule in node and str(node[rule]) not in description and not (rule == "minimum" and node[rule] == 0):

@@ -18,7 +18,12 @@ _LIMITS = (
     ("maxProperties", "entries at most {}"),
     ("pattern", "form `{}`"),
 )
-_CHECKS = {"max_bytes": "bytes at most {}", "total_bytes": "bytes in all at most {}", "no_parent_segment": "no `..`"}
+_CHECKS = {
+    "max_bytes": "bytes at most {}",
+    "total_bytes": "bytes in all at most {}",
+    "no_parent_segment": "no `..`",
+    "base64_bytes": "strict base64, decoded at most {} bytes",
+}
 _EFFECTS = {
     "readOnlyHint": ("Changes nothing.", "Changes something in a sandbox or makes one."),
     "destructiveHint": ("May destroy or overwrite something.", "Destroys and overwrites nothing."),

@@ -29,6 +29,7 @@ from .server import Server, is_rpc
 from .spawner import Spawner
 from .tasks import TaskService
 from .transfers import FileTransfers
+from .upload_parts import PartialUploads
 
 UnaryMethod = Callable[[Mapping[str, object], User], Awaitable[Mapping[str, object]]]
 Answer = Coroutine[None, None, None]
@@ -113,6 +114,7 @@ class Agent:
         self._filesystem = FilesystemService(self._config, self._hooks)
         self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks)
         self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded)
+        self._parts = PartialUploads(self._transfers)
         self._tasks = TaskService(self._config, self._hooks, self._spawner, tasks)
         self._metrics = Metrics(self._config)
         self._unary: dict[str, UnaryMethod] = {
@@ -162,6 +164,8 @@ class Agent:
                 return self._transfers.download(exchange, self._query_user(exchange))
             case ("POST", "/files"):
                 return self._transfers.upload(exchange, self._query_user(exchange))
+            case ("POST", "/cloche/upload"):
+                return self._parts.take(exchange, self._query_user(exchange))
             case ("GET", "/metrics"):
                 exchange.reply(200, json.dumps(self._metrics.read()).encode())
                 return None

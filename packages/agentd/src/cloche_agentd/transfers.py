@@ -82,17 +82,17 @@ class FileTransfers:
         """Write the files of the request; each one appears whole or not at all."""
         parameters = exchange.head.parameters()
         path = parameters.get("path")
-        mode = _mode_of(parameters.get("mode"))
+        mode = mode_of(parameters.get("mode"))
         content_type = exchange.head.headers.get("content-type", "")
-        body = _decoded(exchange)
+        body = decoded(exchange)
         if content_type.startswith("multipart/form-data"):
             written = await self._upload_parts(body, boundary_of(content_type), path, mode, user)
         else:
-            upload = self._open(path or "", mode, user)
+            upload = self.open(path or "", mode, user)
             try:
                 async for piece in body:
                     upload.write(piece)
-                written = [self._commit(upload)]
+                written = [self.commit(upload)]
             finally:
                 upload.discard()
         exchange.reply(200, json.dumps(written).encode())
@@ -110,13 +110,13 @@ class FileTransfers:
                         case Part(name, filename):
                             upload = None
                             if name == "file" or filename is not None:
-                                upload = self._open(path or filename or "", mode, user)
+                                upload = self.open(path or filename or "", mode, user)
                         case Data(data):
                             if upload is not None:
                                 upload.write(data)
                         case PartEnd():
                             if upload is not None:
-                                written.append(self._commit(upload))
+                                written.append(self.commit(upload))
                                 upload = None
             if not parser.complete:
                 raise invalid_argument("the multipart body ends too early", "body")
@@ -127,12 +127,14 @@ class FileTransfers:
             raise invalid_argument("the request has no file", "body")
         return written
 
-    def _commit(self, upload: Upload) -> dict[str, object]:
+    def commit(self, upload: Upload) -> dict[str, object]:
+        """Put a file in place and describe it."""
         described = upload.commit()
         self._uploaded(upload.target)
         return described
 
-    def _open(self, path: str, mode: int | None, user: User) -> Upload:
+    def open(self, path: str, mode: int | None, user: User) -> Upload:
+        """Begin to write a file."""
         return Upload(self._hooks, self._resolver, user, absolute(path, user), mode)
 
 
@@ -143,7 +145,7 @@ class Upload:
         self._hooks = hooks
         self._user = user
         self._path = path
-        self._size = 0
+        self.size = 0
         with hooks.become(user):
             try:
                 self.target = resolver.target(path)
@@ -174,14 +176,20 @@ class Upload:
                 view = view[os.write(self._fd, view) :]
         except OSError as error:
             raise from_os_error(error, self._path) from error
-        self._size += len(data)
+        self.size += len(data)
+
+    def cut(self, size: int) -> None:
+        """Take back what was written beyond a size."""
+        os.ftruncate(self._fd, size)
+        os.lseek(self._fd, size, os.SEEK_SET)
+        self.size = size
 
     def commit(self) -> dict[str, object]:
         """Put the file in place and describe it."""
         try:
             # Only now: writing takes set-user-id bits away.
             os.fchmod(self._fd, self._mode)
-            if self._size <= limits.FSYNC_BYTES:
+            if self.size <= limits.FSYNC_BYTES:
                 # A large file's flush would hold up every other request of this single-threaded process.
                 os.fsync(self._fd)
             with self._hooks.become(self._user):
@@ -191,7 +199,7 @@ class Upload:
         os.close(self._fd)
         self._fd = -1
         name = posixpath.basename(self._path)
-        return {"path": self._path, "name": name, "type": "file", "size": self._size}
+        return {"path": self._path, "name": name, "type": "file", "size": self.size}
 
     def discard(self) -> None:
         """Remove what was written, unless it is in place."""
@@ -223,7 +231,8 @@ def _inherited(target: str, path: str, mode: int | None) -> tuple[int, tuple[int
     return kept, (existing.st_uid, existing.st_gid)
 
 
-def _mode_of(value: str | None) -> int | None:
+def mode_of(value: str | None) -> int | None:
+    """Return octal permission bits."""
     if value is None:
         return None
     if not _MODE.match(value):
@@ -246,7 +255,7 @@ def _range_of(value: str | None, size: int) -> tuple[int, int] | None:
     return start, end
 
 
-async def _decoded(exchange: Exchange) -> AsyncIterator[bytes]:
+async def decoded(exchange: Exchange) -> AsyncIterator[bytes]:
     """Yield the body's bytes, gzip undone, never more than a chunk at once."""
     coding = exchange.head.headers.get("content-encoding", "identity").lower()
     if coding not in ("identity", "gzip", ""):

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._gen.sync import CommandHandle, Commands, Files, Pty, Sandbox, Tasks, Terminal
+    from ._gen.sync import CommandHandle, Commands, Files, Pty, Sandbox, Tasks, Terminal, Transfers
     from .commands import AsyncCommandHandle, AsyncCommands
     from .config import Settings, load_settings
     from .endings import CommandInterrupted, CommandTimeout
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .task_text import TaskText
     from .tasks import AsyncTasks, TaskInfo, TaskReport
     from .terminals import AsyncPty, AsyncTerminal
+    from .transfers import AsyncTransfers, FilePart, UploadedPart
 
 __all__ = [
     "AsyncCommandHandle",
@@ -49,6 +50,7 @@ __all__ = [
     "AsyncSandbox",
     "AsyncTasks",
     "AsyncTerminal",
+    "AsyncTransfers",
     "CodeError",
     "CodeResult",
     "CommandHandle",
@@ -62,6 +64,7 @@ __all__ = [
     "Execution",
     "FileEntry",
     "FileListing",
+    "FilePart",
     "Files",
     "OutputFile",
     "ProcessInfo",
@@ -75,12 +78,14 @@ __all__ = [
     "TaskText",
     "Tasks",
     "Terminal",
+    "Transfers",
+    "UploadedPart",
     "WriteResult",
     "load_settings",
 ]
 
 _MODULES = {
-    "_gen.sync": ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal"),
+    "_gen.sync": ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal", "Transfers"),
     "commands": ("AsyncCommandHandle", "AsyncCommands"),
     "config": ("Settings", "load_settings"),
     "endings": ("CommandInterrupted", "CommandTimeout"),
@@ -104,6 +109,7 @@ _MODULES = {
     "task_text": ("TaskText",),
     "tasks": ("AsyncTasks", "TaskInfo", "TaskReport"),
     "terminals": ("AsyncPty", "AsyncTerminal"),
+    "transfers": ("AsyncTransfers", "FilePart", "UploadedPart"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

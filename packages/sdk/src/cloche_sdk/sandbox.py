@@ -37,6 +37,7 @@ from .requests import build, listed
 from .results import Execution
 from .tasks import AsyncTasks
 from .terminals import AsyncPty
+from .transfers import AsyncTransfers
 
 __all__ = ["AsyncSandbox"]
 
@@ -65,6 +66,7 @@ class AsyncSandbox:
         self.files = AsyncFiles(link)
         self.tasks = AsyncTasks(link)
         self.pty = AsyncPty(link)
+        self.transfers = AsyncTransfers(link)
 
     @classmethod
     async def create(

@@ -29,6 +29,7 @@ from .sandbox import AsyncSandbox
 from .session import SandboxSession
 from .shown import shown_command, shown_execution
 from .shown_tasks import shown_report, start_note
+from .transfers import PART_BYTES
 
 if TYPE_CHECKING:
     from cloche_contract.sandbox import (
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
         CancelTaskOutput,
         CreateSandboxInput,
         CreateSandboxOutput,
+        DownloadFileInput,
+        DownloadFileOutput,
         GetSandboxInput,
         GetSandboxOutput,
         GetTaskInput,
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
         SetSandboxTimeoutOutput,
         StartTaskInput,
         StartTaskOutput,
+        UploadFileInput,
+        UploadFileOutput,
         WriteFileInput,
         WriteFileOutput,
     )
@@ -229,6 +234,42 @@ class SandboxToolSet:
                 hide=self._hide,
             )
         return results.CancelTaskOutput(**shown_report(report, self._session.name(sandbox.link.reference)))
+
+    async def upload_file(self, request: UploadFileInput, call: ToolCall) -> UploadFileOutput:
+        """Write a file, or a part of one, from Base64."""
+        data = base64.b64decode(request.content_base64, validate=True)
+        async with self._session.use(_given(request.sandbox_id)) as sandbox:
+            part = await sandbox.transfers.upload(
+                request.path,
+                data,
+                mode=_given(request.mode),
+                transfer_id=_given(request.transfer_id),
+                offset=request.offset,
+                last=request.last,
+            )
+        told: dict[str, Any] = {"success": True, "bytes_written": len(data), "size": part.size, "sha256": part.sha256}
+        told["complete"] = part.complete
+        if not part.complete:
+            told["transfer_id"] = part.transfer_id
+        return results.UploadFileOutput(**self._with_place(told, sandbox, request.sandbox_id))
+
+    async def download_file(self, request: DownloadFileInput, call: ToolCall) -> DownloadFileOutput:
+        """Read a file, or a part of one, as Base64."""
+        offset, length = _given(request.offset), _given(request.length)
+        async with self._session.use(_given(request.sandbox_id)) as sandbox:
+            if offset is None and length is None:
+                part = await sandbox.transfers.download_whole(request.path)
+            else:
+                part = await sandbox.transfers.download(request.path, offset=offset or 0, length=length or PART_BYTES)
+        found: dict[str, Any] = {
+            "content_base64": base64.b64encode(part.data).decode(),
+            "bytes_read": len(part.data),
+            "sha256": part.sha256,
+            "size": part.size,
+            "offset": part.offset,
+            "eof": part.eof,
+        }
+        return results.DownloadFileOutput(**self._with_place(found, sandbox, request.sandbox_id))
 
     def _with_place(self, told: dict[str, Any], sandbox: AsyncSandbox, asked: str | MISSING) -> dict[str, Any]:
         """The result, with the id to pass on where nothing but the result names it (decision D14)."""

@@ -42,6 +42,15 @@ ERRORS: Final[dict[str, Spec]] = {
     "provider_unavailable": Spec("unavailable", 502, "The provider could not be reached.", ("http_status",)),
     "task_limit": Spec("resource_exhausted", 429, "The sandbox runs as many tasks as it may.", ()),
     "task_not_found": Spec("not_found", 404, "There is no such task in that sandbox.", ()),
+    "transfer_conflict": Spec(
+        "failed_precondition", 409, "The part does not fit what the transfer has so far.", ("offset",)
+    ),
+    "transfer_not_found": Spec(
+        "not_found",
+        404,
+        "There is no such transfer in that sandbox: it never began, it is complete, or it was idle for too long.",
+        (),
+    ),
     "unsupported_language": Spec("unimplemented", 400, "This template cannot run that language.", ("available",)),
     "unsupported_operation": Spec(
         "unimplemented", 501, "This provider does not support that operation.", ("capability",)

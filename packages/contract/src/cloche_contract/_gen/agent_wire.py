@@ -33,6 +33,7 @@ ROUTE_STREAM_INPUT: Final = "/process.Process/StreamInput"
 ROUTE_NETWORK: Final = "/cloche/network"
 ROUTE_READ_FILE: Final = "/files"
 ROUTE_WRITE_FILE: Final = "/files"
+ROUTE_UPLOAD_PART: Final = "/cloche/upload"
 ROUTE_METRICS: Final = "/metrics"
 ROUTE_CONTEXTS: Final = "/contexts"
 ROUTE_REMOVE_CONTEXT: Final = "/contexts/{context_id}"
@@ -89,6 +90,7 @@ __all__ = [
     "ROUTE_REMOVE_CONTEXT",
     "ROUTE_RESTART_CONTEXT",
     "ROUTE_STREAM_INPUT",
+    "ROUTE_UPLOAD_PART",
     "ROUTE_WRITE_FILE",
     "TASKS_CANCEL",
     "TASKS_GET",

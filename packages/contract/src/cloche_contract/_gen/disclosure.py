@@ -219,6 +219,16 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "status": "model",
         "url": "operator",
     },
+    "sandbox.DownloadFileOutput": {
+        "content_base64": "model",
+        "bytes_read": "model",
+        "sha256": "model",
+        "size": "model",
+        "offset": "model",
+        "eof": "model",
+        "sandbox_id": "model",
+        "note": "model",
+    },
     "sandbox.GetSandboxOutput": {
         "sandbox_id": "model",
         "template": "model",
@@ -312,6 +322,16 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "state": "model",
         "sandbox_id": "model",
         "retained_until_sandbox_ttl": "model",
+        "note": "model",
+    },
+    "sandbox.UploadFileOutput": {
+        "success": "model",
+        "bytes_written": "model",
+        "size": "model",
+        "sha256": "model",
+        "complete": "model",
+        "transfer_id": "model",
+        "sandbox_id": "model",
         "note": "model",
     },
     "sandbox.WriteFileOutput": {

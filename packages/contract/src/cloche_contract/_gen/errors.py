@@ -371,7 +371,9 @@ class FileTooLarge(LimitError):
     code: ClassVar[str] = "file_too_large"
     error_code: ClassVar[str] = "E4003"
     message: ClassVar[str] = "The content is larger than the limit."
-    suggestion: ClassVar[str] = "Work on parts of it with run_command, for example head, tail or split."
+    suggestion: ClassVar[str] = (
+        "Transfer it in parts: download_file takes offset and length, upload_file takes offset and last. Or work on parts of it with run_command."
+    )
     http_status: ClassVar[int] = 413
     connect_code: ClassVar[str] = "resource_exhausted"
     retry: ClassVar[Retry] = "never"
@@ -749,6 +751,40 @@ class TemplateNotFound(NotFound):
         super().__init__({"http_status": http_status})
 
 
+class TransferConflict(Conflict):
+    """The part does not fit what the transfer has so far."""
+
+    code: ClassVar[str] = "transfer_conflict"
+    error_code: ClassVar[str] = "E4013"
+    message: ClassVar[str] = "The part does not fit what the transfer has so far."
+    suggestion: ClassVar[str] = "Go on at the offset in details, with the same path and mode."
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "failed_precondition"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ("offset",)
+
+    def __init__(self, *, offset: int | None = None) -> None:
+        super().__init__({"offset": offset})
+
+
+class TransferNotFound(NotFound):
+    """There is no such transfer in that sandbox: it never began, it is complete, or it was idle for too long."""
+
+    code: ClassVar[str] = "transfer_not_found"
+    error_code: ClassVar[str] = "E4012"
+    message: ClassVar[str] = (
+        "There is no such transfer in that sandbox: it never began, it is complete, or it was idle for too long."
+    )
+    suggestion: ClassVar[str] = "Begin the upload again at offset 0, without transfer_id."
+    http_status: ClassVar[int] = 404
+    connect_code: ClassVar[str] = "not_found"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class UnknownTool(NotFound):
     """There is no such tool."""
 
@@ -870,6 +906,8 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "task_limit": TaskLimit,
     "task_not_found": TaskNotFound,
     "template_not_found": TemplateNotFound,
+    "transfer_conflict": TransferConflict,
+    "transfer_not_found": TransferNotFound,
     "unknown_tool": UnknownTool,
     "unsupported_language": UnsupportedLanguage,
     "unsupported_limit": UnsupportedLimit,
@@ -1001,6 +1039,8 @@ __all__ = [
     "TaskNotFound",
     "TemplateNotFound",
     "TimeoutFailure",
+    "TransferConflict",
+    "TransferNotFound",
     "Unavailable",
     "UnknownTool",
     "Unreachable",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from cloche_contract._gen.models.sandbox.cancel_task import CancelTaskInput, CancelTaskOutput
     from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxInput, CreateSandboxOutput
+    from cloche_contract._gen.models.sandbox.download_file import DownloadFileInput, DownloadFileOutput
     from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxInput, GetSandboxOutput
     from cloche_contract._gen.models.sandbox.get_task import GetTaskInput, GetTaskOutput
     from cloche_contract._gen.models.sandbox.kill_sandbox import KillSandboxInput, KillSandboxOutput
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.sandbox.run_command import RunCommandInput, RunCommandOutput
     from cloche_contract._gen.models.sandbox.set_sandbox_timeout import SetSandboxTimeoutInput, SetSandboxTimeoutOutput
     from cloche_contract._gen.models.sandbox.start_task import StartTaskInput, StartTaskOutput
+    from cloche_contract._gen.models.sandbox.upload_file import UploadFileInput, UploadFileOutput
     from cloche_contract._gen.models.sandbox.write_file import WriteFileInput, WriteFileOutput
     from cloche_contract.kernel.toolset import ToolCall
 
@@ -74,4 +76,12 @@ class SandboxTools(Protocol):
 
     async def cancel_task(self, request: CancelTaskInput, call: ToolCall) -> CancelTaskOutput:
         """End a background task and everything that it started: SIGTERM, then SIGKILL after a second."""
+        ...
+
+    async def upload_file(self, request: UploadFileInput, call: ToolCall) -> UploadFileOutput:
+        """Write a file of the sandbox from base64, at most 1 MiB (1048576 bytes) per call."""
+        ...
+
+    async def download_file(self, request: DownloadFileInput, call: ToolCall) -> DownloadFileOutput:
+        """Read a file of the sandbox as base64, at most 1 MiB (1048576 bytes) per call, with its size and sha256."""
         ...

@@ -20,6 +20,8 @@ SandboxToolName: TypeAlias = Literal[
     "start_task",
     "get_task",
     "cancel_task",
+    "upload_file",
+    "download_file",
 ]
 
 DISPATCH: Final[Mapping[str, Mapping[str, Entry]]] = {
@@ -47,5 +49,9 @@ DISPATCH: Final[Mapping[str, Mapping[str, Entry]]] = {
         "start_task": Entry("cloche_contract._gen.models.sandbox.start_task", "StartTaskInput", "StartTaskOutput"),
         "get_task": Entry("cloche_contract._gen.models.sandbox.get_task", "GetTaskInput", "GetTaskOutput"),
         "cancel_task": Entry("cloche_contract._gen.models.sandbox.cancel_task", "CancelTaskInput", "CancelTaskOutput"),
+        "upload_file": Entry("cloche_contract._gen.models.sandbox.upload_file", "UploadFileInput", "UploadFileOutput"),
+        "download_file": Entry(
+            "cloche_contract._gen.models.sandbox.download_file", "DownloadFileInput", "DownloadFileOutput"
+        ),
     },
 }

@@ -61,7 +61,15 @@ def _broken_rule(name: str, rules: Mapping[str, Any], value: Any, size: int) -> 
         return name, "totalBytes", total
     if rules.get("no_parent_segment") and ".." in value and ".." in value.split("/"):
         return name, "parentSegment", None
-    return None
+    decoded = rules.get("base64_bytes")
+    return _broken_base64(name, value, decoded) if decoded is not None else None
+
+
+def _broken_base64(name: str, value: str, most: int) -> Broken | None:
+    found = _decoded(value)
+    if found is None:
+        return name, "base64", None
+    return (name, "maxBytes", most) if len(found) > most else None
 
 
 def _broken_content(

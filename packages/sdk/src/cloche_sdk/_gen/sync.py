@@ -1,6 +1,6 @@
 """The synchronous SDK: the same objects, each call run on one event loop in a thread of its own.
 
-Generated from these modules of the SDK: commands, files, sandbox, tasks, terminals. Do not edit.
+Generated from these modules of the SDK: commands, files, sandbox, tasks, terminals, transfers. Do not edit.
 Callbacks run in that thread; they must not call back into these objects.
 """
 
@@ -28,8 +28,9 @@ from cloche_sdk.results import CommandResult, Execution, FileEntry, FileListing,
 from cloche_sdk.sandbox import AsyncSandbox
 from cloche_sdk.tasks import TASK_PAGE_BYTES, TASK_TIMEOUT_S, AsyncTasks, TaskInfo, TaskReport
 from cloche_sdk.terminals import AsyncPty, AsyncTerminal, TerminalCallback
+from cloche_sdk.transfers import PART_BYTES, AsyncTransfers, FilePart, UploadedPart
 
-__all__ = ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal")
+__all__ = ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal", "Transfers")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -615,6 +616,57 @@ class Terminal:
         _PORTAL.call(self._wrapped.__aexit__, exc_type, exc, traceback)
 
 
+class Transfers:
+    """Moves files of one sandbox in parts. Paths are absolute, or relative to the user's home."""
+
+    def __init__(self, wrapped: AsyncTransfers) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    def download(self, path: str, *, offset: int = 0, length: int = PART_BYTES) -> FilePart:
+        """Read a part of a file; beyond its end there is nothing.
+
+        Raises:
+            FileNotFound, FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be read.
+        """
+        return _PORTAL.call(self._wrapped.download, path, offset=offset, length=length)
+
+    def download_whole(self, path: str, *, max_bytes: int = PART_BYTES) -> FilePart:
+        """Read a whole file, or nothing of it.
+
+        Raises:
+            FileTooLarge: it has more than `max_bytes`; nothing of it was read.
+        """
+        return _PORTAL.call(self._wrapped.download_whole, path, max_bytes=max_bytes)
+
+    def upload(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        mode: str | None = None,
+        transfer_id: str | None = None,
+        offset: int = 0,
+        last: bool = True,
+    ) -> UploadedPart:
+        """Write a file, or a part of one; the file is replaced as a whole when the last part is there.
+
+        Args:
+            mode: octal permission bits such as `755`; an existing file keeps its own when left out.
+            transfer_id: of the part before; left out to begin.
+            offset: where this part begins, which is the size so far.
+            last: whether the file is complete with this part.
+
+        Raises:
+            TransferNotFound: it never began, is complete, or was idle for ten minutes.
+            TransferConflict: the part does not follow what is there; `details` has the offset that does.
+            FileIsDirectory, FilePermissionDenied, FileSpecial, DiskFull: it cannot be written.
+        """
+        return _PORTAL.call(
+            self._wrapped.upload, path, data, mode=mode, transfer_id=transfer_id, offset=offset, last=last
+        )
+
+
 class Sandbox:
     """An isolated machine: run commands and code in it, and work on its files.
 
@@ -630,6 +682,7 @@ class Sandbox:
         self.files = Files(wrapped.files)
         self.tasks = Tasks(wrapped.tasks)
         self.pty = Pty(wrapped.pty)
+        self.transfers = Transfers(wrapped.transfers)
 
     @classmethod
     def create(

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.sandbox.cancel_task import CancelTaskOutput as CancelTaskOutput
     from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxInput as CreateSandboxInput
     from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxOutput as CreateSandboxOutput
+    from cloche_contract._gen.models.sandbox.download_file import DownloadFileInput as DownloadFileInput
+    from cloche_contract._gen.models.sandbox.download_file import DownloadFileOutput as DownloadFileOutput
     from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxInput as GetSandboxInput
     from cloche_contract._gen.models.sandbox.get_sandbox import GetSandboxOutput as GetSandboxOutput
     from cloche_contract._gen.models.sandbox.get_task import GetTaskInput as GetTaskInput
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     )
     from cloche_contract._gen.models.sandbox.start_task import StartTaskInput as StartTaskInput
     from cloche_contract._gen.models.sandbox.start_task import StartTaskOutput as StartTaskOutput
+    from cloche_contract._gen.models.sandbox.upload_file import UploadFileInput as UploadFileInput
+    from cloche_contract._gen.models.sandbox.upload_file import UploadFileOutput as UploadFileOutput
     from cloche_contract._gen.models.sandbox.write_file import WriteFileInput as WriteFileInput
     from cloche_contract._gen.models.sandbox.write_file import WriteFileOutput as WriteFileOutput
     from cloche_contract._gen.registry import SandboxToolName as SandboxToolName
@@ -43,6 +47,8 @@ _WHERE = {
     "CancelTaskOutput": "cloche_contract._gen.models.sandbox.cancel_task",
     "CreateSandboxInput": "cloche_contract._gen.models.sandbox.create_sandbox",
     "CreateSandboxOutput": "cloche_contract._gen.models.sandbox.create_sandbox",
+    "DownloadFileInput": "cloche_contract._gen.models.sandbox.download_file",
+    "DownloadFileOutput": "cloche_contract._gen.models.sandbox.download_file",
     "GetSandboxInput": "cloche_contract._gen.models.sandbox.get_sandbox",
     "GetSandboxOutput": "cloche_contract._gen.models.sandbox.get_sandbox",
     "GetTaskInput": "cloche_contract._gen.models.sandbox.get_task",
@@ -65,6 +71,8 @@ _WHERE = {
     "SetSandboxTimeoutOutput": "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
     "StartTaskInput": "cloche_contract._gen.models.sandbox.start_task",
     "StartTaskOutput": "cloche_contract._gen.models.sandbox.start_task",
+    "UploadFileInput": "cloche_contract._gen.models.sandbox.upload_file",
+    "UploadFileOutput": "cloche_contract._gen.models.sandbox.upload_file",
     "WriteFileInput": "cloche_contract._gen.models.sandbox.write_file",
     "WriteFileOutput": "cloche_contract._gen.models.sandbox.write_file",
 }
@@ -74,6 +82,8 @@ __all__ = [
     "CancelTaskOutput",
     "CreateSandboxInput",
     "CreateSandboxOutput",
+    "DownloadFileInput",
+    "DownloadFileOutput",
     "GetSandboxInput",
     "GetSandboxOutput",
     "GetTaskInput",
@@ -96,6 +106,8 @@ __all__ = [
     "SetSandboxTimeoutOutput",
     "StartTaskInput",
     "StartTaskOutput",
+    "UploadFileInput",
+    "UploadFileOutput",
     "WriteFileInput",
     "WriteFileOutput",
 ]
