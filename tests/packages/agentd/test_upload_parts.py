@@ -134,7 +134,7 @@ def test_a_large_file_in_parts_is_never_held_in_memory(fresh_agent: PlainAgent, 
     """F14: 64 MiB in CI, 1 GiB in a soak; up in parts, down in ranges."""
     path, transfer = str(fresh_agent.home / "large.bin"), uuid.uuid4().hex
     parts, block = min(64 * scale, 1024), os.urandom(MIB)
-    digest = hashlib.sha256()
+    digest, answer = hashlib.sha256(), {}
     with fresh_agent.client() as client:
         for number in range(parts):
             digest.update(block)
