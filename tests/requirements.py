@@ -50,6 +50,7 @@ FAULTS: Mapping[str, Requirement] = {
     "T34": Requirement("A background server outlives the call that started it.", "claude-code#35986"),
     "T35": Requirement("A signal never reaches whoever got the process number later.", "sandbox-server#21"),
     "T36": Requirement("A fork bomb stops at the process limit.", "NemoClaw#809"),
+    "T37": Requirement("Thousands of calls leave no descriptor, thread, process, file or memory.", "SandboxFusion#67"),
     "O1": Requirement("Output that is not UTF-8 is replaced and flagged.", "inspect_k8s_sandbox#206"),
     "O4": Requirement("Blank lines arrive as they were written.", "OpenSandbox PR#902"),
     "O6": Requirement("A burst before the exit is read to its end, or counted.", "codex#45540"),

@@ -51,8 +51,10 @@ def running_agent(
     """Run an agent with a home below `folder` until the block is left."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
+    (folder / "tmp").mkdir(exist_ok=True)
     (folder / "token").write_text(TOKEN)
     arguments = ["--socket", str(folder / "a.sock"), "--token-file", str(folder / "token"), "--home", str(home)]
+    arguments += ["--tmp-dir", str(folder / "tmp")]
     process = subprocess.Popen(
         [*program, *arguments, *options], env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     )

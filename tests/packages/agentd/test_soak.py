@@ -51,6 +51,46 @@ def test_much_use_leaves_no_descriptor_and_no_process(fresh_agent: PlainAgent, s
 
 
 @pytest.mark.soak
+def test_t37_ten_thousand_commands_end_where_they_began(fresh_agent: PlainAgent, scale: int) -> None:
+    """T37, SandboxFusion#67: descriptors, threads and temporary files; memory stays flat after a fifth of the calls.
+
+    A tenth of them at scale 1. Every tenth call is code, in the interpreter and in a program per call.
+    """
+    calls = min(10_000, 1_000 * scale)
+    with fresh_agent.client() as client:
+        client.execute("1")
+        client.execute("true", language="shell")
+        before = _Use(fresh_agent)
+        settled = before
+        for number in range(calls):
+            if number == calls // 5:
+                settled = _Use(fresh_agent)
+            if number % 10:
+                assert client.run("echo out; echo err >&2").end["exitCode"] == 0
+            else:
+                assert client.execute(f"x = {number}\nprint(x)\nx").results[0]["text"] == str(number)
+                assert client.execute("echo out", language="shell").stdout == "out\n"
+        after = _Use(fresh_agent)
+    assert after.counts == before.counts
+    grown_kb = {name: after.memory_kb[name] - settled.memory_kb[name] for name in after.memory_kb}
+    assert all(grown < 2048 for grown in grown_kb.values()), grown_kb
+
+
+@pytest.mark.soak
+def test_t37_contexts_come_and_go_without_a_trace(fresh_agent: PlainAgent, scale: int) -> None:
+    """T37: each with an execution, an interrupt of nothing, and its removal."""
+    with fresh_agent.client() as client:
+        client.execute("1")
+        before = _Use(fresh_agent)
+        for _ in range(40 * scale):
+            identity = client.call("POST", "/contexts", b"{}").value["id"]
+            assert client.execute("1", context_id=identity).results[0]["text"] == "1"
+            assert client.call("DELETE", f"/contexts/{identity}").status == 204
+        after = _Use(fresh_agent)
+    assert after.counts == before.counts
+
+
+@pytest.mark.soak
 def test_random_bytes_do_not_end_the_agent(fresh_agent: PlainAgent, scale: int, seed: int) -> None:
     """Noise, cut requests and damaged ones: the agent answers the next client, and holds no connection."""
     chooser = random.Random(seed)
@@ -76,6 +116,28 @@ def test_random_bytes_do_not_end_the_agent(fresh_agent: PlainAgent, scale: int, 
     with fresh_agent.client() as client:
         assert client.execute("5").results[0]["text"] == "5"
     assert _settle(fresh_agent, lambda: _descriptors(fresh_agent.process.pid) <= before + 5)
+
+
+class _Use:
+    """What the agent's processes hold: keeper, init and the default interpreter."""
+
+    def __init__(self, agent: PlainAgent) -> None:
+        init = _children(agent.process.pid)[0]
+        (context,) = _children(init)
+        self.pids = {"keeper": agent.process.pid, "init": init, "context": context}
+        self.memory_kb = {name: _status(pid, "VmRSS") for name, pid in self.pids.items()}
+        self.counts = {
+            **{f"descriptors of {name}": _descriptors(pid) for name, pid in self.pids.items()},
+            **{f"threads of {name}": _status(pid, "Threads") for name, pid in self.pids.items()},
+            "files in the home folder": len(os.listdir(agent.home)),
+            "files in the temporary folder": len(os.listdir(agent.folder / "tmp")),
+            **self.pids,
+        }
+
+
+def _status(pid: int, field: str) -> int:
+    with open(f"/proc/{pid}/status") as stream:
+        return next(int(line.split()[1]) for line in stream if line.startswith(field + ":"))
 
 
 def _state(agent: PlainAgent) -> tuple[int, int, list[str]]:

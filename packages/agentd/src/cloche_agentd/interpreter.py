@@ -10,11 +10,12 @@ import linecache
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Coroutine, Generator
 from types import CodeType, FrameType
 from typing import Final, cast
 
-from . import outcome, streams
+from . import limits, outcome, streams
 from .control import BlockingControl, Header
 from .display import Displays
 from .figures import Figures
@@ -34,6 +35,8 @@ class Interpreter:
         self._pid = os.getpid()
         self._count = 0
         self._executing = False
+        self._sources: deque[tuple[str, int]] = deque()
+        self._source_chars = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._displays = Displays(control.send_in_order)
         self._figures = Figures(self._displays)
@@ -83,9 +86,8 @@ class Interpreter:
         return {"t": "done", "exit_code": end.exit_code, "error": end.error, "memory": end.memory}
 
     def _execute(self, code: str) -> None:
-        filename = f"<execution {self._count}>"
         code = without_shellisms(code)
-        linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
+        filename = self._remember(code)
         self._figures.prepare()
         tree = ast.parse(code, filename)
         last = _take_last_expression(tree, code)
@@ -96,6 +98,18 @@ class Interpreter:
             if value is not None:
                 self._namespace["_"] = value
                 self._displays.show(value, main=True)
+
+    def _remember(self, code: str) -> str:
+        """Keep code for tracebacks under the name that is returned. What was sent long ago is forgotten again."""
+        filename = f"<execution {self._count}>"
+        linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
+        self._sources.append((filename, len(code)))
+        self._source_chars += len(code)
+        while len(self._sources) > limits.SOURCES or self._source_chars > max(limits.SOURCE_CHARS, len(code)):
+            oldest, size = self._sources.popleft()
+            self._source_chars -= size
+            linecache.cache.pop(oldest, None)
+        return filename
 
     def _evaluate(self, code: CodeType) -> object:
         value: object = eval(code, self._namespace)

@@ -73,6 +73,9 @@ KILL_WAIT_S = 3.0
 KILL_ROUND_PAUSE_S = 0.002
 
 CODE_BYTES = 1024 * 1024
+SOURCES = 500
+SOURCE_CHARS = 4 * 1024 * 1024
+"""Code of past executions that a context keeps, for the lines of tracebacks."""
 CONTEXTS = 32
 CONTROL_HEADER_BYTES = 1024 * 1024
 RESULT_BYTES = 8 * 1024 * 1024

@@ -55,6 +55,7 @@ def _configuration(options: argparse.Namespace) -> AgentConfig:
         users=(User("user", os.getuid(), os.getgid(), home),),
         workdir=home,
         path=options.path,
+        tmp_dir=options.tmp_dir,
         file_root=root,
         open_contexts=options.open_contexts,
     )
@@ -107,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sandbox-id", default="plain", help="id that the agent reports")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="variable of the sandbox")
     parser.add_argument("--path", default=DEFAULT_PATH, help="PATH of commands")
+    parser.add_argument("--tmp-dir", default="/tmp", help="folder for what lasts no longer than a call")
     parser.add_argument("--import-path", action="append", default=[], help="folder that user code may import from")
     parser.add_argument("--open-contexts", action="store_true", help="accept /contexts without a token")
     return parser
