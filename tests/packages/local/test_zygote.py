@@ -11,12 +11,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest, ListRequest
+from cloche_contract.provider import InspectRequest, KillRequest
 from cloche_local import templates
 from cloche_local.provider import LocalProvider
 from tests.packages.local.sandboxes import (
-    client_of,
-    is_running,
     made,
     make_provider,
     until_gone,
@@ -176,35 +174,3 @@ async def test_warm_code_interpreters_have_everything_imported(provider: LocalPr
                 await provider.kill(KillRequest(sandbox_id=sandbox.id))
             if "True\n" in [line.get("text") for line in lines]:
                 break
-
-
-@pytest.mark.soak
-async def test_many_lives_leave_no_process_mount_or_descriptor(
-    provider: LocalProvider, folder: Path, scale: int
-) -> None:
-    """Faults T37 at the provider: what is counted before is counted after."""
-
-    async def once() -> None:
-        record = await provider.create(CreateRequest(template="base", timeout=60))
-        async with client_of(record) as client:
-            await client.post("/execute", json={"code": "print(1)"})
-        await provider.kill(KillRequest(sandbox_id=record.sandbox_id))
-
-    await once()
-    mounts = Path("/proc/self/mountinfo").read_text().count("\n")
-    descriptors = len(os.listdir("/proc/self/fd"))
-    zygote = zygote_pid()
-    zygote_descriptors = len(os.listdir(f"/proc/{zygote}/fd"))
-    for _ in range(25 * scale):
-        await once()
-    assert (await provider.list(ListRequest())).sandboxes == []
-    assert Path("/proc/self/mountinfo").read_text().count("\n") == mounts
-    assert len(os.listdir("/proc/self/fd")) <= descriptors
-    assert len(os.listdir(f"/proc/{zygote}/fd")) <= zygote_descriptors + 1
-    left = [path.name for path in (folder / "state").iterdir() if not path.name.startswith(".")]
-    assert left == []
-    assert list((folder / "run").iterdir()) == []
-    with anyio.fail_after(10):
-        while len(_children(zygote)) > 1:
-            await anyio.sleep(0.01)
-    assert is_running(zygote)
