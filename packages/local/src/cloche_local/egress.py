@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from cloche_local import init, mounts, users
+from cloche_local import init, mounts, seccomp, users
 from cloche_local import syscalls as sys_
 from cloche_local.egress_proxy import Denied, EgressProxy
 from cloche_local.egress_rules import Policy, parse_rules
@@ -28,10 +28,15 @@ MESSAGE_BYTES = 131072
 # Ids that no account and no sandbox has: the 65,536 below the ranges of sandboxes, one per process.
 _FIRST_UID = users.FIRST_RANGE - users.RANGE_SIZE
 _OPEN_FILES = 1024
+# A proxy starts no program and has no business with other processes, which an ordinary user's proxy could signal.
+_REFUSED_CALLS = """
+execve execveat fork vfork kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_getfd pidfd_send_signal
+ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp shmget shmat msgget semget mq_open
+"""
 _RESOLVERS = 8
 
 
-def fork_egress(hidden: Sequence[str], on: Protections, filter_program: bytes) -> tuple[int, int]:
+def fork_egress(hidden: Sequence[str], on: Protections) -> tuple[int, int]:
     """Fork an egress process; returns the keeper's ends of its control socket and of its denials.
 
     The caller is single-threaded and on the host. Args: `hidden` are folders that the process must not see.
@@ -54,15 +59,13 @@ def fork_egress(hidden: Sequence[str], on: Protections, filter_program: bytes) -
             raise
         if pid == 0:
             try:
-                _be_egress(their_control, their_denials, hidden, on, filter_program)
+                _be_egress(their_control, their_denials, hidden, on)
             finally:
                 os._exit(70)
     return control.detach(), denials.detach()
 
 
-def _be_egress(
-    control: socket.socket, denials: socket.socket, hidden: Sequence[str], on: Protections, filter_program: bytes
-) -> NoReturn:
+def _be_egress(control: socket.socket, denials: socket.socket, hidden: Sequence[str], on: Protections) -> NoReturn:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -70,7 +73,7 @@ def _be_egress(
     from concurrent.futures.thread import ThreadPoolExecutor
 
     try:
-        _confine(hidden, filter_program)
+        confine(hidden, on)
         with ThreadPoolExecutor(_RESOLVERS) as resolvers:
             asyncio.run(_serve(control, denials, on, resolvers))
     except SetupFailed as failure:
@@ -82,8 +85,8 @@ def _be_egress(
     os._exit(0)
 
 
-def _confine(hidden: Sequence[str], filter_program: bytes) -> None:
-    """Keep the network and the resolver's files, and give up the rest.
+def confine(hidden: Sequence[str], on: Protections) -> None:
+    """Keep the network and the resolver's files, and give up the rest. Public for the test that takes a part out.
 
     Raises:
         SetupFailed: step `egress`.
@@ -101,6 +104,7 @@ def _confine(hidden: Sequence[str], filter_program: bytes) -> None:
     # A name that is looked up now loads what looking up needs, while everything can be read.
     with suppress(OSError):
         socket.getaddrinfo("localhost", 80)
+    filter_program = seccomp.build_filter(os.uname().machine, without=frozenset(_REFUSED_CALLS.split()))
     host_root = os.geteuid() == 0
     uid, gid = os.getuid(), os.getgid()
     step("egress", sys_.unshare, sys_.CLONE_NEWNS | (0 if host_root else sys_.CLONE_NEWUSER))
@@ -108,16 +112,19 @@ def _confine(hidden: Sequence[str], filter_program: bytes) -> None:
         # The same id inside: files are what they were, and rights over mounts end with the capabilities below.
         step("egress", users.write_single_map, uid, gid, (uid, gid))
     step("egress", mounts.make_private)
-    for folder in sorted(set(hidden), key=len, reverse=True):
+    for folder in sorted(set(hidden), key=len, reverse=True) if on.egress_state_hidden else ():
         # Tokens and sockets of every sandbox lie there. One may lie in the other: the inner one first.
         flags = sys_.MS_RDONLY | sys_.MS_NOSUID | sys_.MS_NODEV | sys_.MS_NOEXEC
         step("egress", sys_.mount, "none", folder, "tmpfs", flags, "size=4k,nr_inodes=2")
-    step("egress", users.limit_capabilities, _SETIDS if host_root else 0)
-    if host_root:
+    if on.drop_capabilities:
+        step("egress", users.limit_capabilities, _SETIDS if host_root else 0)
+    if host_root and on.egress_own_id:
         step("egress", _become_nobody)
-    step("egress", sys_.capset, 0)
+    if on.drop_capabilities:
+        step("egress", sys_.capset, 0)
     step("egress", sys_.prctl, sys_.PR_SET_NO_NEW_PRIVS, 1)
-    step("egress", sys_.set_seccomp, filter_program)
+    if on.seccomp:
+        step("egress", sys_.set_seccomp, filter_program)
     step("egress", sys_.prctl, sys_.PR_SET_DUMPABLE, 0)
 
 

@@ -52,8 +52,8 @@ def supported_machines() -> tuple[str, ...]:
     return tuple(_MACHINES)
 
 
-def build_filter(machine: str) -> bytes:
-    """The filter program for `machine` as `struct sock_filter[]`."""
+def build_filter(machine: str, without: frozenset[str] = frozenset()) -> bytes:
+    """The filter program for `machine` as `struct sock_filter[]`, less the calls named in `without`."""
     facts = _MACHINES[machine]
     code = _Code()
     code.add(_LOAD, _ARCH)
@@ -71,7 +71,7 @@ def build_filter(machine: str) -> bytes:
     code.one_of(facts.socket, _ARG0, _SOCKET_FAMILIES)
     code.none_of(facts.ioctl, _ARG1, _REFUSED_IOCTLS)
     code.one_of(facts.personality, _ARG0, _PERSONALITIES)
-    code.search(_ranges(allowed_numbers(machine)))
+    code.search(_ranges(allowed_numbers(machine, without)))
     return code.assemble()
 
 

@@ -64,11 +64,11 @@ wait4:61:260 waitid:247:95 write:1:64 writev:20:66
 """
 
 
-def allowed_numbers(machine: str) -> list[int]:
-    """The allowed system call numbers of `machine` (`x86_64` or `aarch64`), sorted."""
+def allowed_numbers(machine: str, without: frozenset[str] = frozenset()) -> list[int]:
+    """The allowed system call numbers of `machine` (`x86_64` or `aarch64`) less those named, sorted."""
     column = {"x86_64": 1, "aarch64": 2}[machine]
-    fields = (entry.split(":")[column] for entry in _ALLOWED.split())
-    return sorted(int(field) for field in fields if field != "-")
+    entries = (entry.split(":") for entry in _ALLOWED.split())
+    return sorted(int(entry[column]) for entry in entries if entry[column] != "-" and entry[0] not in without)
 
 
 def allowed_names() -> frozenset[str]:

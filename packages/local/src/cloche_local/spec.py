@@ -41,6 +41,8 @@ class Protections:
     minimal_devices: bool = True
     set_id_ignored: bool = True
     egress_policy: bool = True
+    egress_state_hidden: bool = True
+    egress_own_id: bool = True
     egress_self_test: bool = True
 
 

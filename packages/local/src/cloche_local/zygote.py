@@ -173,7 +173,7 @@ class Zygote:
         try:
             shape = decode_shape(message["shape"])
             if message["egress"]:
-                egress = fork_egress(_state_folders(message), shape.protections, self._filter)
+                egress = fork_egress(_state_folders(message), shape.protections)
             if shape.may_wait and message["shape"] != self._shape:
                 # What waits for another shape will not be asked for soon.
                 self._drop_spare()
