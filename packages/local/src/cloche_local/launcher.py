@@ -3,9 +3,11 @@
 import importlib.util
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
@@ -74,7 +76,7 @@ class Launcher:
         self._bare: socket.socket | None = None
         self._warm: socket.socket | None = None
         self._warm_asked = False
-        self._starting = anyio.Lock()
+        self._starting = threading.Lock()
 
     async def start(self) -> None:
         """Start the zygote unless it runs. Returns before it is ready: requests wait in its socket.
@@ -82,14 +84,22 @@ class Launcher:
         Raises:
             ZygoteGone: the process could not be started.
         """
-        async with self._starting:
-            if self._bare is not None and self._process is not None and self._process.poll() is None:
-                return
-            self._forget()
+        if not self._runs():
             try:
-                await anyio.to_thread.run_sync(self._spawn)
+                await anyio.to_thread.run_sync(self._start)
             except OSError as error:
                 raise ZygoteGone from error
+
+    def _runs(self) -> bool:
+        process = self._process
+        return self._bare is not None and process is not None and process.poll() is None
+
+    def _start(self) -> None:
+        with self._starting:
+            # Another thread may have been faster.
+            if not self._runs():
+                self._forget()
+                self._spawn()
 
     def _spawn(self) -> None:
         # Executed from the real path: a virtual environment's link would bring its site-packages' location along.
@@ -185,23 +195,31 @@ class Launcher:
         # Not ready yet, or ended because a library did not import: the bare stage imports on demand.
         return self._warm if _has_news(self._warm) else self._bare
 
-    async def close(self) -> None:
+    def end(self) -> None:
         """Let the zygote end, and see it end. Sandboxes live on."""
-        process = self._process
-        started = self._bare is not None and _has_news(self._bare)
-        self._forget()
+        with self._starting:
+            process = self._process
+            started = self._bare is not None and _has_news(self._bare)
+            self._forget()
         if process is None:
             return
         if started:
             pidfd = os.pidfd_open(process.pid)
             try:
-                with anyio.move_on_after(_END_S, shield=True):
-                    await anyio.wait_readable(pidfd)
+                select.select([pidfd], [], [], _END_S)
             finally:
                 os.close(pidfd)
         # One that is still importing has nothing to clean up, and nobody waits for it.
         process.kill()
         process.wait()
+
+    def leave_behind(self) -> None:
+        """In a fork: it is our parent's. The next use starts one of our own."""
+        self._starting = threading.Lock()
+        if self._process is not None:
+            # Not our child: nobody here is to wait for it.
+            self._process.returncode = 0
+        self._forget()
 
     def _forget(self) -> None:
         for control in (self._bare, self._warm):

@@ -5,7 +5,6 @@ kills them, and they end by their own deadline when this process is gone.
 """
 
 import logging
-import os
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -47,12 +46,14 @@ from cloche_contract.provider import (
 )
 from cloche_local import agent_call, diff, idempotency, inspection, network, probe, templates
 from cloche_local.ending import end_keeper
-from cloche_local.launcher import Born, CreateRefused, Launcher, Settings, ZygoteGone
-from cloche_local.limits import Group, default_limits, find_hierarchy, left_groups
+from cloche_local.launcher import Born, CreateRefused, Launcher, ZygoteGone
+from cloche_local.launchers import SHARED, Launchers
+from cloche_local.limits import default_limits, find_hierarchy
 from cloche_local.listener import url, wanted_listener
-from cloche_local.paths import Paths, SocketFolder, ensure_own_folder, find_paths
-from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, SandboxSpec, Shape
-from cloche_local.state import Record, StateFolder, remove_left
+from cloche_local.paths import SocketFolder, find_paths
+from cloche_local.premises import Premises
+from cloche_local.spec import Limits, Protections, SandboxSpec, Shape
+from cloche_local.state import Record, remove_left
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,6 @@ _AGENT_TIMEOUT_S = 5.0
 # A create takes milliseconds; a machine that needs this long is not going to answer.
 _CREATE_TIMEOUT_S = 30
 _TRIAL_S = 30
-_NO_LIMIT = 1 << 22
 
 
 @asynccontextmanager
@@ -71,7 +71,7 @@ async def open_provider(options: ProviderOptions) -> AsyncGenerator["LocalProvid
 
     Opening never fails for what the machine lacks: `create` and `probe` say it.
     """
-    provider = LocalProvider(options)
+    provider = LocalProvider(options, launchers=SHARED)
     try:
         yield provider
     finally:
@@ -88,6 +88,7 @@ class LocalProvider:
         protections: Protections | None = None,
         limits: Limits | None = None,
         host: probe.Host | None = None,
+        launchers: Launchers | None = None,
     ) -> None:
         """Make a provider.
 
@@ -96,17 +97,16 @@ class LocalProvider:
             protections: for tests only, which take one out and show that an attack then works.
             limits: what a sandbox gets unless its request says otherwise; for tests.
             host: what the probe looks at; for tests.
+            launchers: whom to share a zygote with; left out, it has one of its own, which ends with it.
         """
         self._default_limits = limits or default_limits()
         self._options = options
         self.protections = protections or Protections()
         self._host = host or probe.Host()
-        self._paths: Paths = find_paths(options.settings, options.environ, host_root=self._host.is_root())
-        self._state = StateFolder(self._paths.state)
+        self._paths = find_paths(options.settings, options.environ, host_root=self._host.is_root())
+        self._premises = Premises(self._paths, self._host, self._default_limits, launchers or Launchers(idle_s=0))
+        self._state = self._premises.state
         self._sockets = SocketFolder(self._paths.runtime)
-        self._launcher: Launcher | None = None
-        self._roots: dict[str, RootPlan] = {}
-        self._preparing = anyio.Lock()
         self._creating = anyio.Lock()
 
     @property
@@ -121,64 +121,7 @@ class LocalProvider:
         Opening does not: whoever lists, reads or kills needs no process of its own for it.
         """
         with suppress(BackendUnavailable):
-            (await self._ensure_launcher()).warm()
-
-    async def _ensure_launcher(self) -> Launcher:
-        async with self._preparing:
-            if self._launcher is None:
-                probe.check_platform(self._host)
-                await anyio.to_thread.run_sync(self._prepare_folders)
-                warm = templates.find_template(templates.CODE_INTERPRETER)
-                folder = None if warm is None else warm.library_folder
-                self._launcher = Launcher(
-                    Settings(
-                        staging_folder=self._state.staging,
-                        runtime_folder=self._paths.runtime,
-                        range_slots=self._paths.range_slots,
-                        process_limit=self._default_limits.pids + OWN_PROCESSES
-                        if self.protections.process_limit
-                        else _NO_LIMIT,
-                        cgroup_root=self._paths.cgroup_root,
-                        import_paths=() if folder is None else (folder,),
-                        warm=warm is not None and not warm.missing,
-                        shape=self._likely_shape(),
-                        empty_environment=self.protections.empty_environment,
-                    )
-                )
-            launcher = self._launcher
-        try:
-            await launcher.start()
-        except ZygoteGone as gone:
-            raise BackendUnavailable(cause="zygote_failed") from gone
-        return launcher
-
-    def _likely_shape(self) -> Shape | None:
-        """What most sandboxes are built of, so that one can wait for the first request already."""
-        template = templates.find_template(templates.BASE)
-        if template is None or self.protections != Protections():
-            return None
-        return Shape(self._root(template), self._default_limits)
-
-    def _prepare_folders(self) -> None:
-        try:
-            self._state.ensure()
-        except OSError as error:
-            raise BackendUnavailable(cause="state_directory_unusable") from error
-        try:
-            ensure_own_folder(self._paths.runtime)
-        except OSError as error:
-            raise BackendUnavailable(cause="runtime_directory_unusable") from error
-        self._sweep()
-
-    def _sweep(self) -> None:
-        removed = set(self._state.sweep())
-        if self._paths.cgroup_root:
-            hierarchy = find_hierarchy(self._paths.cgroup_root)
-            for sandbox_id in left_groups(hierarchy):
-                if self._state.read(sandbox_id) is None:
-                    Group(hierarchy, sandbox_id).remove()
-        if removed:
-            logger.info("dead sandboxes removed", extra={"count": len(removed)})
+            (await self._premises.launcher(self.protections)).warm()
 
     async def create(self, request: CreateRequest) -> SandboxRecord:
         """Make a sandbox and return it running.
@@ -194,7 +137,7 @@ class LocalProvider:
             raise UnsupportedOperation
         wanted = self._limits(request)
         network.wanted_rules(request, self._options.settings)
-        launcher = await self._ensure_launcher()
+        launcher = await self._premises.launcher(self.protections)
         if request.idempotency_key is MISSING:
             return await self._create(launcher, request, template, wanted, "")
         return await self._create_once(launcher, request, template, wanted, request.idempotency_key)
@@ -278,7 +221,7 @@ class LocalProvider:
             socket_name=sandbox_id,
             timeout_s=request.timeout,
             access_token=self._options.ids.new_id(),
-            shape=Shape(self._root(template), wanted, self.protections),
+            shape=Shape(self._premises.plan(template), wanted, self.protections),
             envs={} if request.envs is MISSING else request.envs,
             metadata={} if request.metadata is MISSING else request.metadata,
             range_slots=self._paths.range_slots,
@@ -286,16 +229,6 @@ class LocalProvider:
             egress=network.wanted_rules(request, self._options.settings),
             idempotency=mark,
         )
-
-    def _root(self, template: templates.Template) -> RootPlan:
-        plan = self._roots.get(template.name)
-        if plan is None or not os.path.isdir(plan.skeleton):
-            try:
-                plan = templates.plan_root(template, self._paths.state, host_root=self._host.is_root())
-            except OSError as error:
-                raise BackendUnavailable(cause="state_directory_unusable") from error
-            self._roots[template.name] = plan
-        return plan
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -316,7 +249,7 @@ class LocalProvider:
         return ListResult(sandboxes=[self._describe(record) for record in page])
 
     def _sweep_and_read(self) -> Sequence[Record]:
-        self._sweep()
+        self._premises.sweep()
         return self._state.records()
 
     async def connect(self, request: ConnectRequest) -> SandboxRecord:
@@ -479,9 +412,7 @@ class LocalProvider:
 
     async def close(self) -> None:
         """Let go of the zygote. Sandboxes live on."""
-        if self._launcher is not None:
-            await self._launcher.close()
-            self._launcher = None
+        await self._premises.close()
         self._sockets.close()
 
 
