@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from cloche_sdk import Doors, SandboxSession, load_settings
+from cloche_sdk import AsyncSandbox, Doors, SandboxSession, load_settings
 from cloche_testkit.plane import ScriptedPlane
 from tests.packages.sdk.tools import Tools, open_tools
 
@@ -25,10 +25,22 @@ def scripted_doors() -> Doors:
 
 
 @pytest.fixture
-async def tools(unsandboxed_plane: ScriptedPlane) -> AsyncGenerator[Tools]:
+def agent_doors(unsandboxed_plane: ScriptedPlane) -> Doors:
+    """Doors to the real agent, WITHOUT ISOLATION."""
+    return Doors(settings=load_settings({}).override(provider="scripted"), environ={})
+
+
+@pytest.fixture
+async def sandbox(agent_doors: Doors) -> AsyncGenerator[AsyncSandbox]:
+    """A sandbox with the real agent, WITHOUT ISOLATION."""
+    async with await AsyncSandbox.create(doors=agent_doors) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+async def tools(agent_doors: Doors) -> AsyncGenerator[Tools]:
     """The tools of one session, on the real agent, WITHOUT ISOLATION."""
-    settings = load_settings({}).override(provider="scripted")
-    async with open_tools(Doors(settings=settings, environ={})) as tools:
+    async with open_tools(agent_doors) as tools:
         yield tools
 
 

@@ -17,6 +17,8 @@ from cloche_contract.lifecycle import AgentEndpoint, SandboxRecord
 from cloche_contract.provider import (
     ConnectRequest,
     CreateRequest,
+    DiffRequest,
+    DiffResult,
     GetRequest,
     InspectRequest,
     InspectResult,
@@ -185,6 +187,9 @@ class StubProvider:
         return self._record
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
+        raise SandboxNotFound
+
+    async def diff(self, request: DiffRequest) -> DiffResult:
         raise SandboxNotFound
 
     async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:

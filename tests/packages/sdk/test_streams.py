@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from cloche_contract.errors import InvalidArgument, ProcessNotFound, ProviderUnavailable
-from cloche_sdk import AsyncSandbox, CommandInterrupted, CommandTimeout, Doors, Sandbox, following, load_settings
+from cloche_sdk import AsyncSandbox, CommandInterrupted, CommandTimeout, Doors, Sandbox, following
 from cloche_testkit.plane import ScriptedPlane
 from tests.packages.sdk.cutter import Cutter, cut_line
 from tests.packages.sdk.stub_agent import Peer, Request, begin_stream, send_event, stub
@@ -23,18 +23,6 @@ WITHIN_S = 60
 LINES = "i=0; while [ $i -lt 3000 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done; exit 4"
 OUT = "".join(f"out {number}\n" for number in range(3000))
 ERR = OUT.replace("out", "err")
-
-
-@pytest.fixture
-def doors(unsandboxed_plane: ScriptedPlane) -> Doors:
-    """Doors to the real agent, WITHOUT ISOLATION."""
-    return Doors(settings=load_settings({}).override(provider="scripted"), environ={})
-
-
-@pytest.fixture
-async def sandbox(doors: Doors) -> AsyncGenerator[AsyncSandbox]:
-    async with await AsyncSandbox.create(doors=doors) as sandbox:
-        yield sandbox
 
 
 @pytest.fixture
@@ -261,8 +249,8 @@ async def test_a_size_that_no_terminal_has_is_refused(sandbox: AsyncSandbox, col
     assert refused.value.details["field"] == field
 
 
-def test_the_synchronous_half_types_and_reads_too(doors: Doors) -> None:
-    with Sandbox.create(doors=doors) as sandbox:
+def test_the_synchronous_half_types_and_reads_too(agent_doors: Doors) -> None:
+    with Sandbox.create(doors=agent_doors) as sandbox:
         with sandbox.pty.create("read x; echo got $x") as terminal:
             terminal.send("it\n")
             shown = b""

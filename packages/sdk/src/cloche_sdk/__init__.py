@@ -16,19 +16,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._gen.sync import CommandHandle, Commands, Files, Pty, Sandbox, Tasks, Terminal, Transfers
+    from ._gen.sync import CommandHandle, Commands, Contexts, Files, Pty, Sandbox, Tasks, Terminal, Transfers, Watch
     from .commands import AsyncCommandHandle, AsyncCommands
     from .config import Settings, load_settings
+    from .contexts import AsyncContexts
     from .endings import CommandInterrupted, CommandTimeout
     from .endpoint import Endpoint
     from .files import AsyncFiles
+    from .metrics import Metrics
     from .providers import Doors, ProviderPool
     from .results import (
+        CodeContext,
         CodeError,
         CodeResult,
         CommandResult,
         Denial,
         Execution,
+        FileChange,
         FileEntry,
         FileListing,
         OutputFile,
@@ -41,16 +45,20 @@ if TYPE_CHECKING:
     from .tasks import AsyncTasks, TaskInfo, TaskReport
     from .terminals import AsyncPty, AsyncTerminal
     from .transfers import AsyncTransfers, FilePart, UploadedPart
+    from .watching import AsyncWatch
 
 __all__ = [
     "AsyncCommandHandle",
     "AsyncCommands",
+    "AsyncContexts",
     "AsyncFiles",
     "AsyncPty",
     "AsyncSandbox",
     "AsyncTasks",
     "AsyncTerminal",
     "AsyncTransfers",
+    "AsyncWatch",
+    "CodeContext",
     "CodeError",
     "CodeResult",
     "CommandHandle",
@@ -58,14 +66,17 @@ __all__ = [
     "CommandResult",
     "CommandTimeout",
     "Commands",
+    "Contexts",
     "Denial",
     "Doors",
     "Endpoint",
     "Execution",
+    "FileChange",
     "FileEntry",
     "FileListing",
     "FilePart",
     "Files",
+    "Metrics",
     "OutputFile",
     "ProcessInfo",
     "ProviderPool",
@@ -80,24 +91,40 @@ __all__ = [
     "Terminal",
     "Transfers",
     "UploadedPart",
+    "Watch",
     "WriteResult",
     "load_settings",
 ]
 
 _MODULES = {
-    "_gen.sync": ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal", "Transfers"),
+    "_gen.sync": (
+        "CommandHandle",
+        "Commands",
+        "Contexts",
+        "Files",
+        "Pty",
+        "Sandbox",
+        "Tasks",
+        "Terminal",
+        "Transfers",
+        "Watch",
+    ),
     "commands": ("AsyncCommandHandle", "AsyncCommands"),
     "config": ("Settings", "load_settings"),
+    "contexts": ("AsyncContexts",),
     "endings": ("CommandInterrupted", "CommandTimeout"),
     "endpoint": ("Endpoint",),
     "files": ("AsyncFiles",),
+    "metrics": ("Metrics",),
     "providers": ("Doors", "ProviderPool"),
     "results": (
+        "CodeContext",
         "CodeError",
         "CodeResult",
         "CommandResult",
         "Denial",
         "Execution",
+        "FileChange",
         "FileEntry",
         "FileListing",
         "OutputFile",
@@ -110,6 +137,7 @@ _MODULES = {
     "tasks": ("AsyncTasks", "TaskInfo", "TaskReport"),
     "terminals": ("AsyncPty", "AsyncTerminal"),
     "transfers": ("AsyncTransfers", "FilePart", "UploadedPart"),
+    "watching": ("AsyncWatch",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -5,26 +5,45 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_SANDBOX_PORT, INTERPRETER_EXECUTE
-from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
+from cloche_contract.errors import CommandTimeout, InvalidArgument, SandboxExpired, SandboxLost
 
+from .contexts import INTERPRETER_PORT
 from .data_plane import AgentChannel
 from .endings import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, denials, raise_for_end
+from .following import leave
 from .link import SandboxLink
 from .output import CapturedText, OutputCallback, OutputCapture
 from .results import CodeError, CodeResult, Execution, OutputFile
 
-__all__ = ["execute_code", "run_code"]
+__all__ = ["CodeRequest", "execute_code", "run_code"]
 
 DEFAULT_TIMEOUT_S = 30
-INTERPRETER_PORT = "49999"
 RESULTS_KEPT = 100
 RESULTS_KEPT_BYTES = 16_777_216
 # Keys of a result line that are not a representation of the value.
 _NOT_FORMATS = frozenset({"type", "is_main_result", "extra", "timestamp"})
+
+
+@dataclass(frozen=True)
+class CodeRequest:
+    """Code, and where and how it runs.
+
+    `context` is the id of an interpreter; without one it is the default one of the language, python where that is
+    left out. Of results, at most `max_results` come with more than their text, each form of at most
+    `max_result_bytes`; the rest become output files.
+    """
+
+    code: str
+    language: str | None = None
+    context: str | None = None
+    timeout_s: int = DEFAULT_TIMEOUT_S
+    envs: Mapping[str, str] | None = None
+    max_results: int | None = None
+    max_result_bytes: int | None = None
 
 
 class ExecutionReader:
@@ -40,6 +59,11 @@ class ExecutionReader:
         self._replaced = False
         self._error: CodeError | None = None
         self._end: Mapping[str, Any] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the end was told."""
+        return self._end is not None
 
     def take(self, line: Mapping[str, Any]) -> None:
         """Take one line; kinds that are not known are skipped, for the protocol grows."""
@@ -108,32 +132,30 @@ class ExecutionReader:
 
 async def execute_code(
     link: SandboxLink,
-    code: str,
-    language: str = "python",
+    request: CodeRequest,
     *,
-    timeout: int = DEFAULT_TIMEOUT_S,
-    envs: Mapping[str, str] | None = None,
     on_stdout: OutputCallback | None = None,
     on_stderr: OutputCallback | None = None,
 ) -> Execution:
-    """Run code in the default context of its language. A timeout or a lost sandbox is data: `stop_reason` tells.
+    """Run code. A timeout or a lost sandbox is data: `stop_reason` tells.
 
     Raises:
-        UnsupportedLanguage, InterpreterFailed: nothing ran.
+        InvalidArgument: a language and a context were given.
+        UnsupportedLanguage, ContextNotFound, InterpreterFailed: nothing ran.
         SandboxLost, SandboxExpired: the sandbox is gone, and nothing ran.
     """
     reader = ExecutionReader(on_stdout, on_stderr)
-    message: dict[str, Any] = {"code": code, "language": language, "timeout_ms": timeout * 1000}
-    if envs:
-        message["env_vars"] = dict(envs)
+    message = _message(request)
     # Leaving the block below cuts the stream; the agent then interrupts the code, and kills it 2 s later.
     headers = {HEADER_SANDBOX_PORT: INTERPRETER_PORT, HEADER_KILL_ON_DISCONNECT: "1"}
     channel = AgentChannel(link)
     try:
-        with channel.overdue_after(timeout):
+        with channel.overdue_after(request.timeout_s):
             async with aclosing(channel.stream(INTERPRETER_EXECUTE, message, headers=headers)) as lines:
                 async for line in lines:
                     reader.take(line)
+                    if reader.ended:
+                        await leave(lines)
     except CommandTimeout:
         return reader.result("timeout")
     except (SandboxLost, SandboxExpired):
@@ -143,19 +165,28 @@ async def execute_code(
     return reader.result()
 
 
+def _message(request: CodeRequest) -> dict[str, Any]:
+    if request.context is not None and request.language is not None:
+        # The interpreter has a language of its own.
+        raise InvalidArgument(field="language", rule="not")
+    where = {"language": request.language or "python"} if request.context is None else {"context_id": request.context}
+    message: dict[str, Any] = {"code": request.code, **where, "timeout_ms": request.timeout_s * 1000}
+    if request.envs:
+        message["env_vars"] = dict(request.envs)
+    for name in ("max_results", "max_result_bytes"):
+        if (value := getattr(request, name)) is not None:
+            message[name] = value
+    return message
+
+
 async def run_code(
     link: SandboxLink,
-    code: str,
-    language: str = "python",
+    request: CodeRequest,
     *,
-    timeout: int = DEFAULT_TIMEOUT_S,
-    envs: Mapping[str, str] | None = None,
     on_stdout: OutputCallback | None = None,
     on_stderr: OutputCallback | None = None,
 ) -> Execution:
     """As `execute_code`, but a timeout or a lost sandbox is raised."""
-    execution = await execute_code(
-        link, code, language, timeout=timeout, envs=envs, on_stdout=on_stdout, on_stderr=on_stderr
-    )
+    execution = await execute_code(link, request, on_stdout=on_stdout, on_stderr=on_stderr)
     raise_for_end(execution)
     return execution

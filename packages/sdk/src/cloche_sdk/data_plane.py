@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 from pydantic import ValidationError
 
-from cloche_contract.agent import HEADER_TIMEOUT_MS, INTERPRETER_EXECUTE
+from cloche_contract.agent import HEADER_KEEPALIVE, HEADER_TIMEOUT_MS, INTERPRETER_EXECUTE
 from cloche_contract.errors import (
     AuthenticationFailed,
     ClocheError,
@@ -43,6 +43,7 @@ _T = TypeVar("_T")
 
 _UNARY = {"content-type": "application/json", "connect-protocol-version": "1"}
 _STREAM = {"content-type": connect.STREAM_CONTENT_TYPE, "connect-protocol-version": "1"}
+_NONE: Mapping[str, str] = {}
 _LINES = {"content-type": "application/json"}
 LINE_PATHS = frozenset({INTERPRETER_EXECUTE})
 LAST_LINE = "end_of_execution"
@@ -61,6 +62,23 @@ class AgentChannel:
         async with self.send("POST", path, content=content, headers={**_UNARY, **headers}, wait_s=wait_s) as reply:
             body = await reply.read(connect.MESSAGE_LIMIT_BYTES)
         return _object(body)
+
+    async def plain(self, method: str, path: str, *, headers: Mapping[str, str] = _NONE) -> object:
+        """Ask an endpoint that is no RPC; returns the JSON that answers, None where nothing does."""
+        async with self.send(method, path, content=b"" if method == "POST" else None, headers=headers) as reply:
+            body = await reply.read(connect.MESSAGE_LIMIT_BYTES)
+        try:
+            value: object = json.loads(body or b"null")
+        except ValueError as error:
+            raise ProviderFailed from error
+        return value
+
+    def follow(
+        self, path: str, message: Mapping[str, Any], headers: Mapping[str, str] = _NONE
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
+        """As `stream`, for as long as it lasts: an agent that has nothing to say says that it lives."""
+        interval = {HEADER_KEEPALIVE: str(max(1, int(self.patience_s / 3)))}
+        return self.stream(path, message, headers={**interval, **headers}, silence_s=self.patience_s)
 
     @property
     def patience_s(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -14,8 +13,6 @@ from .data_plane import AgentChannel
 from .link import SandboxLink
 
 __all__ = ["Endpoint", "find_endpoint"]
-
-INFO_LIMIT_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -62,12 +59,7 @@ async def find_endpoint(link: SandboxLink) -> Endpoint:
 
 
 async def _info(link: SandboxLink) -> Mapping[str, Any]:
-    async with AgentChannel(link).send("GET", ROUTE_INFO) as reply:
-        body = await reply.read(INFO_LIMIT_BYTES)
-    try:
-        value: object = json.loads(body or b"null")
-    except ValueError as error:
-        raise ProviderFailed from error
-    if not isinstance(value, dict):
+    found = await AgentChannel(link).plain("GET", ROUTE_INFO)
+    if not isinstance(found, dict):
         raise ProviderFailed
-    return cast("Mapping[str, Any]", value)
+    return cast("Mapping[str, Any]", found)

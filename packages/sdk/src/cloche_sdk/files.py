@@ -17,6 +17,7 @@ from .data_plane import AgentChannel, agent_client, answered
 from .link import SandboxLink
 from .requests import build
 from .results import FileEntry, FileListing, WriteResult
+from .watching import AsyncWatch, open_watch
 
 __all__ = ["AsyncFiles"]
 
@@ -91,16 +92,19 @@ class AsyncFiles:
         written = _first(body)
         return WriteResult(path=str(written.get("path", path)), size=int(written.get("size", len(content))))
 
-    async def list(self, path: str = "/", *, limit: int = LIST_LIMIT) -> FileListing:
-        """The entries of a directory, sorted by name; at most `limit` of them, and how many there are.
+    async def list(self, path: str = "/", *, depth: int = 1, limit: int = LIST_LIMIT) -> FileListing:
+        """The entries of a directory, sorted by path; at most `limit` of them, and how many there are.
+
+        Args:
+            depth: how far below the directory to look; 1 is its own entries.
 
         Raises:
             FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be listed.
         """
-        request = build(agent.ListDirRequest, path=path, depth=1, limit=limit)
+        request = build(agent.ListDirRequest, path=path, depth=depth, limit=limit)
         answer = await answered(agent_client(self._channel).filesystem_list_dir(request))
         found = [] if answer.entries is MISSING else answer.entries
-        entries = sorted(map(_entry, found), key=lambda entry: entry.name)
+        entries = sorted(map(_entry, found), key=lambda entry: entry.path)
         total = 0 if answer.total is MISSING else answer.total
         return FileListing(tuple(entries[:limit]), max(total, len(entries)))
 
@@ -142,6 +146,18 @@ class AsyncFiles:
         request = build(agent.MoveRequest, source=source, destination=destination)
         return _entry((await answered(agent_client(self._channel).filesystem_move(request))).entry)
 
+    async def watch(self, path: str, *, recursive: bool = False) -> AsyncWatch:
+        """Watch a directory; returns when every change from now on is told.
+
+        Args:
+            recursive: whether what lies below its sub-directories is told too, new ones included.
+
+        Raises:
+            FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be watched.
+            UnsupportedOperation: too much is watched, or it lies on a network file system.
+        """
+        return await open_watch(self._channel, path, recursive=recursive)
+
 
 def _encoded(text: str) -> bytes:
     try:
@@ -177,4 +193,8 @@ def _entry(found: agent.Entry) -> FileEntry:
         type="symlink" if is_link else _TYPES.get(str(found.type), "other"),
         size=0 if found.size is MISSING else int(found.size),
         mode=None if found.mode is MISSING else found.mode,
+        owner=None if found.owner is MISSING else found.owner,
+        group=None if found.group is MISSING else found.group,
+        modified=None if found.modifiedTime is MISSING else found.modifiedTime,
+        target=None if found.symlinkTarget is MISSING else found.symlinkTarget,
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio
 
-from cloche_contract.agent import HEADER_KEEPALIVE, PROCESS_CONNECT
+from cloche_contract.agent import PROCESS_CONNECT
 from cloche_contract.errors import (
     ClocheError,
     CommandTimeout,
@@ -90,7 +90,7 @@ class Following:
         Args:
             selector: how the agent finds it again; by its pid where left out.
         """
-        messages = _open(channel, path, message, headers)
+        messages = channel.follow(path, message, headers)
         try:
             async for found in messages:
                 reader.take(found)
@@ -174,10 +174,4 @@ class Following:
         await anyio.sleep(PAUSES_S[self._lost])
         self._lost += 1
         message = {"process": self._selector, "offset": self.reader.offset}
-        self._messages = _open(self._channel, PROCESS_CONNECT, message, {})
-
-
-def _open(channel: AgentChannel, path: str, message: Mapping[str, Any], headers: Mapping[str, str]) -> Messages:
-    silence_s = channel.patience_s
-    interval = {HEADER_KEEPALIVE: str(max(1, int(silence_s / 3)))}
-    return channel.stream(path, message, headers={**interval, **headers}, silence_s=silence_s)
+        self._messages = self._channel.follow(PROCESS_CONNECT, message)

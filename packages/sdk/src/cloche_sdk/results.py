@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, cast
 
 from .output import CapturedText
 
 __all__ = [
+    "CodeContext",
     "CodeError",
     "CodeResult",
     "CommandResult",
     "Denial",
     "Execution",
+    "FileChange",
     "FileEntry",
     "FileListing",
     "OutputFile",
@@ -76,6 +79,15 @@ class CommandResult:
 
 
 @dataclass(frozen=True)
+class CodeContext:
+    """An interpreter; its variables are its own."""
+
+    id: str
+    language: str
+    cwd: str
+
+
+@dataclass(frozen=True)
 class OutputFile:
     """A file that code left behind in its working directory."""
 
@@ -107,6 +119,21 @@ class CodeResult:
     @property
     def text(self) -> str | None:
         return self.formats.get("text")
+
+    @property
+    def chart(self) -> Mapping[str, Any] | None:
+        """The chart as data: its type, title, axes and elements; None where it is no chart that can be told so."""
+        return self._parsed("chart")
+
+    @property
+    def data(self) -> Mapping[str, Any] | None:
+        """The table as data: its columns by name; None where it is no table."""
+        return self._parsed("data")
+
+    def _parsed(self, name: str) -> Mapping[str, Any] | None:
+        text = self.formats.get(name)
+        found: object = None if text is None else json.loads(text)
+        return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
 
 
 @dataclass(frozen=True)
@@ -147,13 +174,32 @@ class ProcessInfo:
 
 @dataclass(frozen=True)
 class FileEntry:
-    """One entry of a directory; `type` is file, directory, symlink or other."""
+    """One entry of a directory; `type` is file, directory, symlink or other.
+
+    `size` is in bytes, `mode` the permission bits, `modified` a time in RFC 3339, `target` what a symlink points to.
+    """
 
     name: str
     path: str
     type: Literal["file", "directory", "symlink", "other"]
     size: int
     mode: int | None = None
+    owner: str | None = None
+    group: str | None = None
+    modified: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One change below a watched directory.
+
+    `name` is relative to that directory. A renamed entry is told as `rename` by its old name and as `create` by its
+    new one. `overflow` has no name: changes were missed.
+    """
+
+    name: str
+    type: Literal["create", "write", "remove", "rename", "chmod", "overflow"]
 
 
 @dataclass(frozen=True)

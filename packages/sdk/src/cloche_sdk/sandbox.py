@@ -6,10 +6,8 @@ The synchronous `Sandbox` is generated from this module; keep public signatures 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import NamedTuple, TypeVar
 
 import anyio
 
@@ -26,15 +24,19 @@ from cloche_contract.provider import (
     SetTimeoutRequest,
 )
 
-from .code import run_code
+from .code import CodeRequest, run_code
 from .commands import AsyncCommands
+from .contexts import AsyncContexts
+from .data_plane import AgentChannel
 from .endpoint import Endpoint, find_endpoint
 from .files import AsyncFiles
 from .link import SandboxLink
+from .metrics import Metrics, read_metrics
 from .output import OutputCallback
+from .overrides import CLOSE_BOUND_S, Overrides, close_pool, found, run_sync, with_overrides
 from .providers import Doors, ProviderPool, Reference
 from .requests import build, listed
-from .results import Execution
+from .results import CodeContext, Execution
 from .tasks import AsyncTasks
 from .terminals import AsyncPty
 from .transfers import AsyncTransfers
@@ -43,10 +45,7 @@ __all__ = ["AsyncSandbox"]
 
 logger = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
-
 DEFAULT_TEMPLATE = "base"
-CLOSE_BOUND_S = 5.0
 
 
 class AsyncSandbox:
@@ -63,6 +62,7 @@ class AsyncSandbox:
         self._owns_pool = owns_pool
         self._made_here = made_here
         self.commands = AsyncCommands(link)
+        self.contexts = AsyncContexts(link)
         self.files = AsyncFiles(link)
         self.tasks = AsyncTasks(link)
         self.pty = AsyncPty(link)
@@ -127,7 +127,7 @@ class AsyncSandbox:
         try:
             return await cls.create_in(pool, request, provider, owns_pool=True)
         except BaseException:
-            await _close(pool)
+            await close_pool(pool)
             raise
 
     @classmethod
@@ -157,11 +157,11 @@ class AsyncSandbox:
         Raises:
             SandboxNotFound: there is none, or none that this account may see.
         """
-        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
+        pool = ProviderPool(with_overrides(doors, region, api_key, base_url))
         try:
             return await cls.connect_in(pool, pool.doors.reference(sandbox_id, provider), owns_pool=True)
         except BaseException:
-            await _close(pool)
+            await close_pool(pool)
             raise
 
     @classmethod
@@ -202,13 +202,13 @@ class AsyncSandbox:
 
         Source: seed-000, "Discover and inspect".
         """
-        pool = ProviderPool(_with_overrides(doors, None, api_key, base_url))
+        pool = ProviderPool(with_overrides(doors, None, api_key, base_url))
         request = build(ListRequest, status=status, limit=limit, offset=offset, region=region)
         try:
             opened = await pool.get(pool.doors.provider(provider))
             return tuple(disclose(record) for record in (await opened.list(request)).sandboxes)
         finally:
-            await _close(pool)
+            await close_pool(pool)
 
     @staticmethod
     async def get_info_by_id(
@@ -232,13 +232,8 @@ class AsyncSandbox:
 
         Source: seed-000, "Implementation and verification".
         """
-        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
-        try:
-            reference = pool.doors.reference(sandbox_id, provider)
-            opened = await pool.get(reference.provider)
-            return disclose(await opened.get(build(GetRequest, sandbox_id=reference.sandbox_id)))
-        finally:
-            await _close(pool)
+        async with found(sandbox_id, Overrides(region, provider, api_key, base_url, doors)) as (opened, plain_id):
+            return disclose(await opened.get(build(GetRequest, sandbox_id=plain_id)))
 
     @staticmethod
     async def set_timeout_by_id(
@@ -259,13 +254,8 @@ class AsyncSandbox:
 
         Source: seed-000, "Create and extend".
         """
-        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
-        try:
-            reference = pool.doors.reference(sandbox_id, provider)
-            opened = await pool.get(reference.provider)
-            await opened.set_timeout(build(SetTimeoutRequest, sandbox_id=reference.sandbox_id, timeout=timeout))
-        finally:
-            await _close(pool)
+        async with found(sandbox_id, Overrides(region, provider, api_key, base_url, doors)) as (opened, plain_id):
+            await opened.set_timeout(build(SetTimeoutRequest, sandbox_id=plain_id, timeout=timeout))
 
     @staticmethod
     async def kill_by_id(
@@ -283,13 +273,8 @@ class AsyncSandbox:
         Raises:
             SandboxNotFound: there is none, or none that this account may see.
         """
-        pool = ProviderPool(_with_overrides(doors, region, api_key, base_url))
-        try:
-            reference = pool.doors.reference(sandbox_id, provider)
-            opened = await pool.get(reference.provider)
-            await opened.kill(build(KillRequest, sandbox_id=reference.sandbox_id))
-        finally:
-            await _close(pool)
+        async with found(sandbox_id, Overrides(region, provider, api_key, base_url, doors)) as (opened, plain_id):
+            await opened.kill(build(KillRequest, sandbox_id=plain_id))
 
     @staticmethod
     def get_info_by_id_sync(
@@ -303,8 +288,8 @@ class AsyncSandbox:
         doors: Doors | None = None,
     ) -> SandboxMetadata:
         """`get_info_by_id` for callers without an event loop."""
-        overrides = _Overrides(region, provider, api_key, base_url, doors)
-        return _run_sync(AsyncSandbox.get_info_by_id, overrides, sandbox_id)
+        overrides = Overrides(region, provider, api_key, base_url, doors)
+        return run_sync(AsyncSandbox.get_info_by_id, overrides, sandbox_id)
 
     @staticmethod
     def set_timeout_by_id_sync(
@@ -319,8 +304,8 @@ class AsyncSandbox:
         doors: Doors | None = None,
     ) -> None:
         """`set_timeout_by_id` for callers without an event loop."""
-        overrides = _Overrides(region, provider, api_key, base_url, doors)
-        _run_sync(AsyncSandbox.set_timeout_by_id, overrides, sandbox_id, timeout)
+        overrides = Overrides(region, provider, api_key, base_url, doors)
+        run_sync(AsyncSandbox.set_timeout_by_id, overrides, sandbox_id, timeout)
 
     @staticmethod
     def kill_by_id_sync(
@@ -334,8 +319,8 @@ class AsyncSandbox:
         doors: Doors | None = None,
     ) -> None:
         """`kill_by_id` for callers without an event loop."""
-        overrides = _Overrides(region, provider, api_key, base_url, doors)
-        _run_sync(AsyncSandbox.kill_by_id, overrides, sandbox_id)
+        overrides = Overrides(region, provider, api_key, base_url, doors)
+        run_sync(AsyncSandbox.kill_by_id, overrides, sandbox_id)
 
     @property
     def sandbox_id(self) -> str:
@@ -374,8 +359,9 @@ class AsyncSandbox:
     async def run_code(
         self,
         code: str,
-        language: str = "python",
+        language: str | None = None,
         *,
+        context: CodeContext | str | None = None,
         timeout: int = 30,
         envs: Mapping[str, str] | None = None,
         on_stdout: OutputCallback | None = None,
@@ -384,18 +370,25 @@ class AsyncSandbox:
         """Run code; Python keeps its variables from call to call.
 
         Args:
-            language: python, javascript, typescript, shell or r.
+            language: python, javascript, typescript, shell or r; python when neither it nor a context is given.
+            context: an interpreter of `contexts`, with variables of its own.
+            envs: environment variables for this call alone.
             timeout: seconds until the code is interrupted, and 2 s later killed.
             on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
 
         Raises:
             CommandTimeout: it took too long; `result` holds what there is.
             UnsupportedLanguage: the template cannot run it.
+            ContextNotFound: there is no such interpreter.
             SandboxLost, SandboxExpired: the sandbox is gone.
         """
-        return await run_code(
-            self._link, code, language, timeout=timeout, envs=envs, on_stdout=on_stdout, on_stderr=on_stderr
-        )
+        chosen = context.id if isinstance(context, CodeContext) else context
+        request = CodeRequest(code, language, chosen, timeout, envs)
+        return await run_code(self._link, request, on_stdout=on_stdout, on_stderr=on_stderr)
+
+    async def get_metrics(self) -> Metrics:
+        """What it uses of processor, memory and disk, now."""
+        return await read_metrics(AgentChannel(self._link))
 
     async def set_timeout(self, timeout: int) -> None:
         """Let the sandbox live for `timeout` seconds from now."""
@@ -465,28 +458,3 @@ class AsyncSandbox:
             logger.warning("kill failed", extra={"error": error.code})
         finally:
             await self.close()
-
-
-class _Overrides(NamedTuple):
-    region: str | None
-    provider: str | None
-    api_key: str | None
-    base_url: str | None
-    doors: Doors | None
-
-
-def _run_sync(call: Callable[..., Awaitable[_T]], overrides: _Overrides, *args: object) -> _T:
-    from anyio.from_thread import start_blocking_portal  # only these calls need it
-
-    # A portal of its own: this also works in a thread whose event loop is running.
-    with start_blocking_portal() as portal:
-        return portal.call(partial(call, *args, **overrides._asdict()))
-
-
-def _with_overrides(doors: Doors | None, region: str | None, api_key: str | None, base_url: str | None) -> Doors:
-    return (doors or Doors()).override(sandbox_api_key=api_key, sandbox_base_url=base_url, region=region)
-
-
-async def _close(pool: ProviderPool) -> None:
-    with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_BOUND_S):
-        await pool.aclose()

@@ -9,16 +9,21 @@ from typing import Any
 
 from cloche_contract.common import CodeError, OutputFile, ResultItem
 from cloche_contract.kernel.toolset import ToolCall
+from cloche_contract.sandbox import RunCodeInput
 
+from .code import CodeRequest
 from .results import CommandResult, Denial, Execution
 
-__all__ = ["denied_note", "shown_command", "shown_execution"]
+__all__ = ["code_request", "denied_note", "shown_command", "shown_execution"]
 
 RESULT_TEXT_CHARS = 30_000
 ERROR_CHARS = 10_000
 RESULTS_SHOWN = 1_000
 FILES_SHOWN = 1_000
 DENIALS_SHOWN = 8
+# What the serving core attaches to a result.
+PICTURES_SHOWN = 4
+PICTURE_BYTES = 1_048_576
 
 _IMAGES = {"png": "image/png", "jpeg": "image/jpeg"}
 _BINARY = frozenset({*_IMAGES, "pdf"})
@@ -53,6 +58,20 @@ def shown_command(result: CommandResult) -> dict[str, Any]:
     if notes:
         shown["note"] = " ".join(notes)
     return shown
+
+
+def code_request(request: RunCodeInput) -> CodeRequest:
+    """What a tool asks for: no more pictures and tables than its result shows; the rest become output files.
+
+    Source: decision D7.
+    """
+    return CodeRequest(
+        request.code,
+        request.language,
+        timeout_s=request.timeout,
+        max_results=PICTURES_SHOWN,
+        max_result_bytes=PICTURE_BYTES,
+    )
 
 
 def shown_execution(execution: Execution, call: ToolCall) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from .hidden import hidden_values
 from .providers import Doors, ProviderPool
 from .sandbox import AsyncSandbox
 from .session import SandboxSession
-from .shown import shown_command, shown_execution
+from .shown import code_request, shown_command, shown_execution
 from .shown_tasks import shown_report, start_note
 from .transfers import PART_BYTES
 
@@ -163,7 +163,7 @@ class SandboxToolSet:
     async def run_code(self, request: RunCodeInput, call: ToolCall) -> RunCodeOutput:
         """Run code."""
         async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
-            execution = await execute_code(sandbox.link, request.code, request.language, timeout=request.timeout)
+            execution = await execute_code(sandbox.link, code_request(request))
         return results.RunCodeOutput(**self._with_place(shown_execution(execution, call), sandbox, request.sandbox_id))
 
     async def run_command(self, request: RunCommandInput, call: ToolCall) -> RunCommandOutput:

@@ -1,6 +1,6 @@
 """The synchronous SDK: the same objects, each call run on one event loop in a thread of its own.
 
-Generated from these modules of the SDK: commands, files, sandbox, tasks, terminals, transfers. Do not edit.
+Generated from these modules of the SDK: commands, contexts, files, sandbox, tasks, terminals, transfers, watching. Do not edit.
 Callbacks run in that thread; they must not call back into these objects.
 """
 
@@ -20,17 +20,40 @@ from anyio.from_thread import BlockingPortal
 from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
 from cloche_contract.provider import DiffResult
 from cloche_sdk.commands import DEFAULT_TIMEOUT_S, AsyncCommandHandle, AsyncCommands
+from cloche_sdk.contexts import AsyncContexts
 from cloche_sdk.endpoint import Endpoint
 from cloche_sdk.files import LIST_LIMIT, READ_LIMIT_BYTES, AsyncFiles
+from cloche_sdk.metrics import Metrics
 from cloche_sdk.output import OutputCallback
 from cloche_sdk.providers import Doors
-from cloche_sdk.results import CommandResult, Execution, FileEntry, FileListing, ProcessInfo, WriteResult
+from cloche_sdk.results import (
+    CodeContext,
+    CommandResult,
+    Execution,
+    FileChange,
+    FileEntry,
+    FileListing,
+    ProcessInfo,
+    WriteResult,
+)
 from cloche_sdk.sandbox import AsyncSandbox
 from cloche_sdk.tasks import TASK_PAGE_BYTES, TASK_TIMEOUT_S, AsyncTasks, TaskInfo, TaskReport
 from cloche_sdk.terminals import AsyncPty, AsyncTerminal, TerminalCallback
 from cloche_sdk.transfers import PART_BYTES, AsyncTransfers, FilePart, UploadedPart
+from cloche_sdk.watching import AsyncWatch, ChangeCallback
 
-__all__ = ("CommandHandle", "Commands", "Files", "Pty", "Sandbox", "Tasks", "Terminal", "Transfers")
+__all__ = (
+    "CommandHandle",
+    "Commands",
+    "Contexts",
+    "Files",
+    "Pty",
+    "Sandbox",
+    "Tasks",
+    "Terminal",
+    "Transfers",
+    "Watch",
+)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -314,6 +337,63 @@ class Commands:
         _PORTAL.call(self._wrapped.close_stdin, pid)
 
 
+class Contexts:
+    """Makes and manages the interpreters of one sandbox.
+
+    Each has a process, a working directory and variables of its own, and runs one piece of code at a time. Those that
+    `run_code` uses without a context are there too; their ids are the names of their languages.
+    """
+
+    def __init__(self, wrapped: AsyncContexts) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    def create(self, language: str = "python", *, cwd: str | None = None) -> CodeContext:
+        """Make an interpreter, for `run_code(…, context=…)`.
+
+        Args:
+            language: one that keeps its variables: python, and javascript or typescript where the template has them.
+            cwd: its working directory; the template's when left out.
+
+        Raises:
+            UnsupportedLanguage: the template has none for it that keeps its variables.
+            CwdNotFound: there is no such directory.
+            ContextLimit: the sandbox has as many as it may have.
+        """
+        return _PORTAL.call(self._wrapped.create, language, cwd=cwd)
+
+    def list(self) -> tuple[CodeContext, ...]:
+        """Every interpreter of the sandbox."""
+        return _PORTAL.call(self._wrapped.list)
+
+    def restart(self, context: CodeContext | str) -> None:
+        """End an interpreter and what it runs; the next code in it finds a fresh one.
+
+        Raises:
+            ContextNotFound: there is no such interpreter.
+        """
+        _PORTAL.call(self._wrapped.restart, context)
+
+    def remove(self, context: CodeContext | str) -> None:
+        """End an interpreter and what it runs. Those of the languages come back when they are used.
+
+        Raises:
+            ContextNotFound: there is no such interpreter.
+        """
+        _PORTAL.call(self._wrapped.remove, context)
+
+    def interrupt(self, context: CodeContext | str) -> bool:
+        """Interrupt what an interpreter runs, as Ctrl+C would; its variables are kept where it takes that.
+
+        Returns:
+            Whether something ran. That call of `run_code` ends with stop reason `cancelled`.
+
+        Raises:
+            ContextNotFound: there is no such interpreter.
+        """
+        return _PORTAL.call(self._wrapped.interrupt, context)
+
+
 class Files:
     """Reads and writes the files of one sandbox. Paths are absolute, or relative to the user's home."""
 
@@ -353,13 +433,16 @@ class Files:
         """
         return _PORTAL.call(self._wrapped.write, path, data, mode=mode)
 
-    def list(self, path: str = "/", *, limit: int = LIST_LIMIT) -> FileListing:
-        """The entries of a directory, sorted by name; at most `limit` of them, and how many there are.
+    def list(self, path: str = "/", *, depth: int = 1, limit: int = LIST_LIMIT) -> FileListing:
+        """The entries of a directory, sorted by path; at most `limit` of them, and how many there are.
+
+        Args:
+            depth: how far below the directory to look; 1 is its own entries.
 
         Raises:
             FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be listed.
         """
-        return _PORTAL.call(self._wrapped.list, path, limit=limit)
+        return _PORTAL.call(self._wrapped.list, path, depth=depth, limit=limit)
 
     def get_info(self, path: str) -> FileEntry:
         """Describe one path.
@@ -388,6 +471,18 @@ class Files:
             FileNotFound: there is no source.
         """
         return _PORTAL.call(self._wrapped.rename, source, destination)
+
+    def watch(self, path: str, *, recursive: bool = False) -> Watch:
+        """Watch a directory; returns when every change from now on is told.
+
+        Args:
+            recursive: whether what lies below its sub-directories is told too, new ones included.
+
+        Raises:
+            FileNotFound, FileNotDirectory, FilePermissionDenied: it cannot be watched.
+            UnsupportedOperation: too much is watched, or it lies on a network file system.
+        """
+        return Watch(_PORTAL.call(self._wrapped.watch, path, recursive=recursive))
 
 
 class Pty:
@@ -667,6 +762,56 @@ class Transfers:
         )
 
 
+class Watch:
+    """A directory that is watched from the moment that this is there. As a context manager it ends with its block.
+
+    Changes wait until they are asked for. Where they were more than is kept, or a connection was lost, a change
+    of type `overflow` says so: look at the directory then.
+    """
+
+    def __init__(self, wrapped: AsyncWatch) -> None:
+        """Wrap an asynchronous object whose calls ran on the loop of this module."""
+        self._wrapped = wrapped
+
+    def next(self) -> FileChange:
+        """Wait for the next change. Cancelled while it waits, the watch is over.
+
+        Raises:
+            SandboxLost, SandboxExpired: the sandbox is gone.
+            FileNotFound: the connection was lost, and the directory is gone since.
+        """
+        return _PORTAL.call(self._wrapped.next)
+
+    def follow(self, on_change: ChangeCallback, *, timeout: float | None = None) -> bool:
+        """Call `on_change` with each change until it returns False; the watch is over then.
+
+        Args:
+            timeout: seconds after which it ends anyway; left out, none.
+
+        Returns:
+            Whether the callback ended it, and not the time.
+
+        Raises:
+            SandboxLost, SandboxExpired: the sandbox is gone.
+        """
+        return _PORTAL.call(self._wrapped.follow, on_change, timeout=timeout)
+
+    def close(self) -> None:
+        """Watch no more."""
+        _PORTAL.call(self._wrapped.close)
+
+    def __enter__(self) -> Watch:
+        """Use it in a with block."""
+        _PORTAL.call(self._wrapped.__aenter__)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """As the asynchronous one does at the end of its block."""
+        _PORTAL.call(self._wrapped.__aexit__, exc_type, exc, traceback)
+
+
 class Sandbox:
     """An isolated machine: run commands and code in it, and work on its files.
 
@@ -679,6 +824,7 @@ class Sandbox:
         """Wrap an asynchronous object whose calls ran on the loop of this module."""
         self._wrapped = wrapped
         self.commands = Commands(wrapped.commands)
+        self.contexts = Contexts(wrapped.contexts)
         self.files = Files(wrapped.files)
         self.tasks = Tasks(wrapped.tasks)
         self.pty = Pty(wrapped.pty)
@@ -997,8 +1143,9 @@ class Sandbox:
     def run_code(
         self,
         code: str,
-        language: str = "python",
+        language: str | None = None,
         *,
+        context: CodeContext | str | None = None,
         timeout: int = 30,
         envs: Mapping[str, str] | None = None,
         on_stdout: OutputCallback | None = None,
@@ -1007,18 +1154,32 @@ class Sandbox:
         """Run code; Python keeps its variables from call to call.
 
         Args:
-            language: python, javascript, typescript, shell or r.
+            language: python, javascript, typescript, shell or r; python when neither it nor a context is given.
+            context: an interpreter of `contexts`, with variables of its own.
+            envs: environment variables for this call alone.
             timeout: seconds until the code is interrupted, and 2 s later killed.
             on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
 
         Raises:
             CommandTimeout: it took too long; `result` holds what there is.
             UnsupportedLanguage: the template cannot run it.
+            ContextNotFound: there is no such interpreter.
             SandboxLost, SandboxExpired: the sandbox is gone.
         """
         return _PORTAL.call(
-            self._wrapped.run_code, code, language, timeout=timeout, envs=envs, on_stdout=on_stdout, on_stderr=on_stderr
+            self._wrapped.run_code,
+            code,
+            language,
+            context=context,
+            timeout=timeout,
+            envs=envs,
+            on_stdout=on_stdout,
+            on_stderr=on_stderr,
         )
+
+    def get_metrics(self) -> Metrics:
+        """What it uses of processor, memory and disk, now."""
+        return _PORTAL.call(self._wrapped.get_metrics)
 
     def set_timeout(self, timeout: int) -> None:
         """Let the sandbox live for `timeout` seconds from now."""
