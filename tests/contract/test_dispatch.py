@@ -101,7 +101,7 @@ async def test_catalogue_error_becomes_its_envelope(session: Session) -> None:
         "code": "no_default_sandbox",
         "error_code": "E2008",
         "category": "not_found",
-        "suggestion": "Call create_sandbox first, or pass sandbox_id.",
+        "suggestion": "Pass sandbox_id. Or call create_sandbox first.",
     }
 
 

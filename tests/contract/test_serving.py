@@ -11,9 +11,8 @@ from mcp_types import CallToolResult, ImageContent, TextContent
 
 from cloche_contract.errors import ERRORS, BackendUnavailable, ClocheError, SandboxNotFound
 from cloche_contract.kernel.toolset import ToolCall
-from cloche_contract.registry import published_set
+from cloche_contract.registry import ToolFilter, published_set
 from cloche_contract.sandbox import KillSandboxInput, RunCommandInput, RunCommandOutput
-from cloche_contract.serving.server import instructions
 from tests.contract.serving_session import MODES, ran, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", MODES)]
@@ -51,17 +50,7 @@ async def test_the_server_says_who_it_is_and_which_contract_it_serves(mode: str)
         capabilities = client.server_capabilities
         assert capabilities.tools is not None
         assert (capabilities.resources, capabilities.prompts, capabilities.completions) == (None, None, None)
-        assert client.instructions == instructions(published, published.tool_names)
-
-
-async def test_instructions_are_short_and_speak_of_enabled_tools_only(mode: str) -> None:
-    """Claude Code cuts them at 2,048 characters."""
-    published = published_set("sandbox")
-    everything = instructions(published, published.tool_names)
-    assert len(everything) < 2000
-    for missing in published.tool_names:
-        enabled = [name for name in published.tool_names if name != missing]
-        assert missing not in instructions(published, enabled)
+        assert client.instructions == ToolFilter().apply(published).instructions
 
 
 async def test_m12_the_text_of_a_result_is_its_structured_content(mode: str) -> None:

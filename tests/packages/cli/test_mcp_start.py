@@ -12,6 +12,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import TextContent
 
+from cloche_contract.registry import published_set
+
 WITHIN_S = 60
 
 
@@ -81,9 +83,36 @@ async def test_a_broken_configuration_is_told_to_the_client(environ: dict[str, s
     )
     with anyio.fail_after(WITHIN_S):
         async with Client(server) as client:
-            assert len((await client.list_tools()).tools) == 10
+            assert len((await client.list_tools()).tools) == len(published_set("sandbox").tools)
             answer = await client.call_tool("create_sandbox", {})
     assert answer.is_error is True
     (text,) = answer.content
     assert isinstance(text, TextContent)
     assert json.loads(text.text)["code"] == "configuration_invalid"
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (["--read-only"], ["list_sandboxes", "get_sandbox", "read_file", "list_files", "get_task", "download_file"]),
+        (["--tools", "run_code,run_command", "--exclude-tools", "run_code"], ["run_command"]),
+    ],
+)
+async def test_m18_the_operator_chooses_the_tools(environ: dict[str, str], words: list[str], left: list[str]) -> None:
+    """OpenSandbox PR#145: and the instructions speak of these only."""
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "cloche_cli", "mcp", "start", *words], env=environ, cwd=environ["HOME"]
+    )
+    with anyio.fail_after(WITHIN_S):
+        async with Client(server) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == left
+            assert "start_task" not in (client.instructions or "")
+
+
+@pytest.mark.parametrize("words", [["--tools", "s3cret"], ["--exclude-tools", "s3cret"], ["--tools", ","]])
+async def test_a_choice_of_tools_that_cannot_be_meant_ends_at_once(environ: dict[str, str], words: list[str]) -> None:
+    command = [sys.executable, "-m", "cloche_cli", "mcp", "start", *words]
+    done = await anyio.run_process(command, env=environ, cwd=environ["HOME"], check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"tool" in done.stderr
+    assert b"s3cret" not in done.stderr

@@ -290,6 +290,43 @@ async def test_a_missing_or_unknown_set_exits_2_and_names_set(words: list[str], 
     assert b"--set" in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--tools", "nope"],
+        ["--exclude-tools=nope"],
+        ["--tools=run_command", "--read-only"],
+        ["--tools"],
+        ["--read-only", "--read-only"],
+    ],
+)
+async def test_a_choice_of_tools_that_cannot_be_meant_exits_2(words: list[str]) -> None:
+    """Before anything is served: nothing on stdout, and what was typed is not echoed."""
+    command = [sys.executable, "-m", "cloche_mcp_stdio", "--set", "sandbox", *words]
+    with anyio.fail_after(30):
+        done = await anyio.run_process(command, env=clean_environ(), check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"nope" not in done.stderr
+
+
+async def test_m18_only_the_chosen_tools_are_served() -> None:
+    """OpenSandbox PR#145."""
+    command = [
+        sys.executable,
+        "-m",
+        "cloche_mcp_stdio",
+        "--set=sandbox",
+        "--tools=run_command",
+        "--exclude-tools",
+        "run_code",
+    ]
+    listing = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}}).encode() + b"\n"
+    with anyio.fail_after(30):
+        done = await anyio.run_process(command, input=_handshake() + listing, env=clean_environ())
+    answer = next(found for line in done.stdout.splitlines() if (found := json.loads(line)).get("id") == 7)
+    assert [tool["name"] for tool in answer["result"]["tools"]] == ["run_command"]
+
+
 async def test_help_and_version_are_printed_for_people() -> None:
     for word, expected in (("--help", b"usage: sandbox-mcp --set NAME"), ("--version", b"sandbox-mcp 0.1.0")):
         done = await anyio.run_process([sys.executable, "-m", "cloche_mcp_stdio", word], env=dict(os.environ))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cloche_cli.stdio_server import DEFAULT_TEMPLATE
 from cloche_cli.usage import Refused
+from cloche_contract.registry import ToolFilter
 from cloche_mcp_http import create_mcp_app, listed, read_token_file, tokens_of
 from cloche_mcp_http.addresses import LOOPBACK_NAMES
 from cloche_mcp_http.server import AddressRefused, bind
@@ -26,6 +27,7 @@ class HttpRequest:
     auth_token_file: str | None
     session_ttl_s: int
     max_sessions: int
+    tools: ToolFilter
 
 
 def serve(request: HttpRequest) -> int:
@@ -45,6 +47,7 @@ def serve(request: HttpRequest) -> int:
         template=settings.text("default_template") or DEFAULT_TEMPLATE,
         session_ttl_seconds=request.session_ttl_s,
         max_sessions=request.max_sessions,
+        tools=request.tools,
     )
     try:
         listener = bind(request.host, request.port, guarded=tokens is not None)

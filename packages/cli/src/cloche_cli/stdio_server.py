@@ -1,18 +1,21 @@
 """`abx mcp start`: hand this process to the stdio server."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cloche_mcp_stdio import reserve
 from cloche_mcp_stdio import serve as serve_toolset
+
+if TYPE_CHECKING:
+    from cloche_contract.registry import ToolFilter
 
 DEFAULT_TEMPLATE: Final = "code-interpreter-v1"
 """Template of an agent's sandboxes where no setting names one. Source: seed 001."""
 
 
-def serve() -> int:
-    """Serve the sandbox tools until the client is gone."""
+def serve(tools: "ToolFilter | None" = None) -> int:
+    """Serve the sandbox tools, or those that are given, until the client is gone."""
     reserve()  # before anything else is imported: what an import prints must not reach the client
-    return serve_toolset("sandbox", template=_template())
+    return serve_toolset("sandbox", template=_template(), tools=tools)
 
 
 def _template() -> str | None:

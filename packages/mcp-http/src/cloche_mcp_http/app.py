@@ -17,8 +17,9 @@ from starlette.routing import Route
 
 from cloche_contract.errors import ConfigurationInvalid
 from cloche_contract.kernel.doors import IdSource, RandomIds
+from cloche_contract.kernel.registry import published_set
 from cloche_contract.kernel.toolset import ToolSetOptions
-from cloche_contract.serving import MAX_MESSAGE_BYTES, ToolServer, installed_session
+from cloche_contract.serving import MAX_MESSAGE_BYTES, ToolFilter, ToolServer, installed_session
 from cloche_mcp_http.addresses import ANY, LOOPBACK_NAMES, AddressInvalid, AllowedHosts, AllowedOrigins
 from cloche_mcp_http.commons import ServerCommons
 from cloche_mcp_http.endpoint import BodyLimits, McpEndpoint
@@ -78,6 +79,7 @@ def create_mcp_app(
     environ: Mapping[str, str] | None = None,
     toolset: str = "sandbox",
     ids: IdSource | None = None,
+    tools: ToolFilter | None = None,
 ) -> Starlette:
     """Return the application. Serve it with one process: sessions live in it.
 
@@ -97,8 +99,10 @@ def create_mcp_app(
         environ: settings; default: the environment of the process.
         toolset: a tool set that an installed distribution provides.
         ids: where session ids come from.
+        tools: which tools of the set are offered; default: all.
 
     Raises:
+        UnusableFilter: the choice of tools names an unknown one, or leaves none.
         ConfigurationInvalid: a token is blank, or a limit, host or origin is none.
     """
     platform = {
@@ -111,14 +115,16 @@ def create_mcp_app(
     commons = ServerCommons()
     options = ToolSetOptions(template=template, provider=provider, environ=settings, commons=commons)
     bounds = limits or Limits(session_ttl_s=session_ttl_seconds, max_sessions=max_sessions)
+    allowed = tools or ToolFilter()
+    allowed.apply(published_set(toolset))
     store = SessionStore(
-        partial(_open_tools, toolset, options),
+        partial(_open_tools, toolset, allowed, options),
         idle_ttl_s=bounds.session_ttl_s,
         max_sessions=bounds.max_sessions,
         ids=ids or RandomIds(),
     )
     without_session = replace(options, leases=bounds.sandboxes_per_principal)
-    leases = Leases(partial(_open_tools, toolset, without_session), max_body_bytes=bounds.max_body_bytes)
+    leases = Leases(partial(_open_tools, toolset, allowed, without_session), max_body_bytes=bounds.max_body_bytes)
     endpoint = McpEndpoint(store, leases, BodyLimits(bounds.max_body_bytes, bounds.body_within_s))
     return _assemble(store, leases, commons, endpoint, _guard(auth_token, tokens, allowed_hosts, allowed_origins))
 
@@ -144,8 +150,8 @@ def _guard(
         raise ConfigurationInvalid(setting=f"{HOSTS_VARIABLE}, {ORIGINS_VARIABLE}") from error
 
 
-def _open_tools(toolset: str, options: ToolSetOptions, principal: str | None) -> ToolServer:
-    return ToolServer(toolset, installed_session(toolset, replace(options, principal=principal)))
+def _open_tools(toolset: str, tools: ToolFilter, options: ToolSetOptions, principal: str | None) -> ToolServer:
+    return ToolServer(toolset, installed_session(toolset, replace(options, principal=principal)), tools=tools)
 
 
 def _assemble(

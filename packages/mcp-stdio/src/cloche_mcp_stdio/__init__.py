@@ -8,8 +8,12 @@ import gc
 import os
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from cloche_mcp_stdio.wire import Wire, reserve
+
+if TYPE_CHECKING:
+    from cloche_contract.kernel.enabled import ToolFilter
 
 __all__ = ["Wire", "reserve", "serve"]
 
@@ -20,6 +24,7 @@ def serve(
     template: str | None = None,
     provider: str | None = None,
     environ: Mapping[str, str] | None = None,
+    tools: "ToolFilter | None" = None,
 ) -> int:
     """Serve the tool set until the client is gone; return the exit status of the process.
 
@@ -28,10 +33,11 @@ def serve(
         template: template of sandboxes that are created without one.
         provider: provider of sandboxes that are created without one.
         environ: settings; default: the environment of the process.
+        tools: which tools of the set are offered; default: all.
 
     Returns:
         0 after an orderly end, 1 when cleaning up did not finish or there is no stdout to
-        answer on, 2 when the tool set is not installed.
+        answer on, 2 when the tool set is not installed, or the filter cannot be used.
     """
     wire = reserve()
     # Imports make half a million objects and next to no garbage; `server` resumes collection.
@@ -47,4 +53,5 @@ def serve(
         return 1
     from cloche_mcp_stdio.server import run
 
-    return run(wire, set_name, template=template, provider=provider, environ=os.environ if environ is None else environ)
+    settings = os.environ if environ is None else environ
+    return run(wire, set_name, tools, template=template, provider=provider, environ=settings)

@@ -2,21 +2,36 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cloche_mcp_stdio.wire import Wire, reserve
 
 USAGE = """\
-usage: sandbox-mcp --set NAME
+usage: sandbox-mcp --set NAME [--tools NAME,…] [--exclude-tools NAME,…] [--read-only]
 
 Serve one tool set to an MCP client over stdin and stdout.
 
-  --set NAME   tool set to serve, for example: sandbox
-  --version    print the version and end
-  --help       print this text and end
+  --set NAME               tool set to serve, for example: sandbox
+  --tools NAME,…           offer these tools only
+  --exclude-tools NAME,…   offer none of these; wins over --tools
+  --read-only              offer only tools that change nothing; wins over both
+  --version                print the version and end
+  --help                   print this text and end
 
-Example: sandbox-mcp --set sandbox
+Example: sandbox-mcp --set sandbox --exclude-tools upload_file,download_file
 """
+_LISTS = ("--tools", "--exclude-tools")
+
+
+@dataclass
+class _Asked:
+    """What the words of the command line ask for."""
+
+    set_name: str = ""
+    only: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    read_only: bool = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,26 +44,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words in (["--help"], ["-h"], ["--version"]):
         return _tell(wire, _version() if words == ["--version"] else USAGE)
-    set_name = _set_name(words)
-    if set_name is None:
-        sys.stderr.write("sandbox-mcp: give exactly one tool set with --set NAME\n\n" + USAGE)
+    asked = _asked(words)
+    if asked is None:
+        sys.stderr.write("sandbox-mcp: give exactly one tool set with --set NAME, and each option once\n\n" + USAGE)
         return 2
     try:
+        from cloche_contract.kernel.enabled import ToolFilter
         from cloche_mcp_stdio import serve
 
-        return serve(set_name)
+        return serve(asked.set_name, tools=ToolFilter(asked.only, asked.exclude, asked.read_only))
     except KeyboardInterrupt:  # before the event loop took the signal over: nothing was created yet
         return 130
 
 
-def _set_name(words: Sequence[str]) -> str | None:
-    match list(words):
-        case ["--set", name] if name and not name.startswith("-"):
-            return name
-        case [word] if word.startswith("--set="):
-            return word.removeprefix("--set=") or None
-        case _:
+def _asked(words: Sequence[str]) -> _Asked | None:
+    """What the words ask for, or None where they are not understood."""
+    asked, seen, rest = _Asked(), set[str](), _split(words)
+    for word in rest:
+        if word in seen:
             return None
+        seen.add(word)
+        if word == "--read-only":
+            asked.read_only = True
+            continue
+        value = next(rest, "") if word == "--set" or word in _LISTS else ""
+        if not value or value.startswith("-"):
+            return None
+        if word == "--set":
+            asked.set_name = value
+        elif word == "--tools":
+            asked.only = _names(value)
+        else:
+            asked.exclude = _names(value)
+    return asked if asked.set_name else None
+
+
+def _split(words: Sequence[str]) -> Iterator[str]:
+    """The words, `--name=value` as two."""
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name.startswith("--"):
+            yield from (name, value)
+        else:
+            yield word
+
+
+def _names(value: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def _tell(wire: Wire, text: str) -> int:

@@ -1,10 +1,15 @@
 """`abx mcp`: serve sandboxes to an agent."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cloche_cli.lazy import LazyGroup, command
 from cloche_cli.parameters import OneOf, Text, WholeNumber
 from cloche_cli.usage import Refused
+
+if TYPE_CHECKING:
+    from cloche_contract.registry import ToolFilter
 
 TRANSPORTS = ("stdio", "http")
 _HTTP_ONLY = (
@@ -29,12 +34,17 @@ def _start(
     session_ttl: int,
     max_sessions: int,
     workers: int,
+    tools: tuple[str, ...],
+    exclude_tools: tuple[str, ...],
+    read_only: bool,
 ) -> int:
     if transport == "stdio":
         _refuse_http_options()
+    allowed = _allowed(tools, exclude_tools, read_only)
+    if transport == "stdio":
         from cloche_cli.stdio_server import serve
 
-        return serve()
+        return serve(allowed)
     if workers > 1:
         raise Refused(
             "single_process",
@@ -54,8 +64,25 @@ def _start(
             auth_token_file=auth_token_file,
             session_ttl_s=session_ttl,
             max_sessions=max_sessions,
+            tools=allowed,
         )
     )
+
+
+def _allowed(tools: tuple[str, ...], exclude_tools: tuple[str, ...], read_only: bool) -> "ToolFilter":
+    """The tools to offer, known to be some."""
+    from cloche_contract.registry import ToolFilter, UnusableFilter, published_set
+
+    allowed = ToolFilter(_names(tools) if tools else None, _names(exclude_tools), read_only)
+    try:
+        allowed.apply(published_set("sandbox"))
+    except UnusableFilter as error:
+        raise Refused("enum", str(error), field="The choice of tools") from None
+    return allowed
+
+
+def _names(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for word in words for name in word.split(",") if name.strip())
 
 
 def _refuse_http_options() -> None:
@@ -82,6 +109,8 @@ start = command(
         "abx mcp start",
         "ABX_DEFAULT_TEMPLATE=base abx mcp start",
         "claude mcp add sandbox -- abx mcp start",
+        "abx mcp start --read-only",
+        "abx mcp start --exclude-tools upload_file,download_file",
         "abx mcp start --transport http --port 8080",
         "ABX_MCP_AUTH_TOKEN=… abx mcp start --transport http --host 0.0.0.0 --allowed-host mcp.example.org",
     ],
@@ -127,6 +156,17 @@ start = command(
             show_default=True,
             help="Sessions that may be open.",
         ),
+        click.Option(
+            ["--tools"], type=Text(2000), multiple=True, metavar="NAME,…", help="Offer these tools only. Repeatable."
+        ),
+        click.Option(
+            ["--exclude-tools"],
+            type=Text(2000),
+            multiple=True,
+            metavar="NAME,…",
+            help="Offer none of these; wins over --tools. Repeatable.",
+        ),
+        click.Option(["--read-only"], is_flag=True, help="Offer only tools that change nothing; wins over both."),
         click.Option(["--workers"], type=WholeNumber(1, 64), default=1, show_default=True, help="Only 1 works."),
     ],
 )

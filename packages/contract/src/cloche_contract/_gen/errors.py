@@ -291,7 +291,7 @@ class FileIsDirectory(InvalidInput):
     code: ClassVar[str] = "file_is_directory"
     error_code: ClassVar[str] = "E4005"
     message: ClassVar[str] = "The path is a directory."
-    suggestion: ClassVar[str] = "Pass the path of a file, or call list_files."
+    suggestion: ClassVar[str] = "Pass the path of a file. list_files shows what is there."
     http_status: ClassVar[int] = 400
     connect_code: ClassVar[str] = "invalid_argument"
     retry: ClassVar[Retry] = "never"
@@ -323,7 +323,7 @@ class FileNotFound(NotFound):
     code: ClassVar[str] = "file_not_found"
     error_code: ClassVar[str] = "E4001"
     message: ClassVar[str] = "The file or directory does not exist."
-    suggestion: ClassVar[str] = "Call list_files to see what is there."
+    suggestion: ClassVar[str] = "Check the path. list_files shows what is there."
     http_status: ClassVar[int] = 404
     connect_code: ClassVar[str] = "not_found"
     retry: ClassVar[Retry] = "never"
@@ -372,7 +372,7 @@ class FileTooLarge(LimitError):
     error_code: ClassVar[str] = "E4003"
     message: ClassVar[str] = "The content is larger than the limit."
     suggestion: ClassVar[str] = (
-        "Transfer it in parts: download_file takes offset and length, upload_file takes offset and last. Or work on parts of it with run_command."
+        "Work on parts of it. download_file takes offset and length. upload_file takes offset and last. run_command has head, tail and split."
     )
     http_status: ClassVar[int] = 413
     connect_code: ClassVar[str] = "resource_exhausted"
@@ -453,7 +453,7 @@ class NoDefaultSandbox(NotFound):
     code: ClassVar[str] = "no_default_sandbox"
     error_code: ClassVar[str] = "E2008"
     message: ClassVar[str] = "This session has no default sandbox."
-    suggestion: ClassVar[str] = "Call create_sandbox first, or pass sandbox_id."
+    suggestion: ClassVar[str] = "Pass sandbox_id. Or call create_sandbox first."
     http_status: ClassVar[int] = 404
     connect_code: ClassVar[str] = "not_found"
     retry: ClassVar[Retry] = "never"
@@ -677,7 +677,7 @@ class SandboxLost(NotFound):
     code: ClassVar[str] = "sandbox_lost"
     error_code: ClassVar[str] = "E2011"
     message: ClassVar[str] = "The sandbox ended while it was in use."
-    suggestion: ClassVar[str] = "Call create_sandbox to make a new one. Its files are gone."
+    suggestion: ClassVar[str] = "Its files are gone. Call create_sandbox to make a new one."
     http_status: ClassVar[int] = 404
     connect_code: ClassVar[str] = "not_found"
     retry: ClassVar[Retry] = "never"
@@ -693,7 +693,7 @@ class SandboxNotFound(NotFound):
     code: ClassVar[str] = "sandbox_not_found"
     error_code: ClassVar[str] = "E2009"
     message: ClassVar[str] = "The sandbox does not exist or is not visible to this account."
-    suggestion: ClassVar[str] = "Call list_sandboxes to see visible ids."
+    suggestion: ClassVar[str] = "Check the id. list_sandboxes shows visible ones."
     http_status: ClassVar[int] = 404
     connect_code: ClassVar[str] = "not_found"
     retry: ClassVar[Retry] = "never"

@@ -67,7 +67,7 @@ class SandboxTools(Protocol):
         ...
 
     async def start_task(self, request: StartTaskInput, call: ToolCall) -> StartTaskOutput:
-        """Start one shell command (sh -c) in the background and return at once with a task_id; get_task reads it, cancel_task ends it."""
+        """Start one shell command (sh -c) in the background and return at once with a task_id."""
         ...
 
     async def get_task(self, request: GetTaskInput, call: ToolCall) -> GetTaskOutput:

@@ -8,7 +8,8 @@ Source: decisions D7, D11, D12; architecture 3.6; MCP 2025-06-18 to 2026-07-28.
 
 import json
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -21,8 +22,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
 
 from cloche_contract.kernel.dispatch import Outcome, dispatch
+from cloche_contract.kernel.enabled import ToolFilter
 from cloche_contract.kernel.failure import envelope
-from cloche_contract.kernel.registry import PublishedSet, published_set
+from cloche_contract.kernel.registry import published_set
 from cloche_contract.serving.calls import PROGRESS_INTERVAL_S, LiveCall, Sleep, with_progress
 from cloche_contract.serving.session import LazySession
 
@@ -32,6 +34,8 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 _SURELY_SMALL = 1024 * 1024
 # Required by 2026-07-28; on a connection of the handshake era the SDK leaves it out.
 _COMPLETE = {"resultType": "complete"}
+_NO_ADVICE = "Check the arguments, or ask the operator of this server: a tool that could help is not enabled."
+EVERY_TOOL = ToolFilter()
 _TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -48,12 +52,14 @@ class ToolServer:
         set_name: str,
         session: LazySession,
         *,
+        tools: ToolFilter = EVERY_TOOL,
         progress_interval_s: float = PROGRESS_INTERVAL_S,
         sleep: Sleep = anyio.sleep,
     ) -> None:
         self.session = session
         self._set = published_set(set_name)
-        self._tools = {str(tool["name"]): tool for tool in self._set.tools}
+        self._enabled = tools.apply(self._set)
+        self._tools = self._enabled.tools
         self._progress_interval_s = progress_interval_s
         self._sleep = sleep
         self._mirrored = self._set.envelope == "text-json"
@@ -71,7 +77,7 @@ class ToolServer:
             self._set.server_name,
             version=f"{version('cloche-contract')}+contract.{self._set.contract_version}",
             title=self._set.server_title,
-            instructions=instructions(self._set, self._tools),
+            instructions=self._enabled.instructions,
             cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="public")},
             get_tool_input_schema=self._input_schema,
         )
@@ -100,7 +106,13 @@ class ToolServer:
         return self._result(outcome, call)
 
     async def _dispatch(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
-        return await dispatch(self._set.name, self.session, params.name, params.arguments, call)
+        outcome = await dispatch(self._set.name, self.session, params.name, params.arguments, call)
+        return replace(outcome, structured=self._advice(outcome.structured)) if outcome.is_error else outcome
+
+    def _advice(self, failure: Mapping[str, Any]) -> dict[str, Any]:
+        """The envelope of an error, whose advice names no tool that is not enabled."""
+        advised = dict(self._enabled.without_others(failure))
+        return {**advised, "suggestion": advised.get("suggestion") or _NO_ADVICE}
 
     def _result(self, outcome: Outcome, call: LiveCall) -> dict[str, Any]:
         structured, text = _as_json(outcome.structured)
@@ -127,11 +139,6 @@ class ToolServer:
 
 async def _send_progress(ctx: ServerRequestContext[Any], progress: float, message: str) -> None:
     await ctx.session.report_progress(progress, None, message)
-
-
-def instructions(published: PublishedSet, enabled: Container[str]) -> str:
-    """What the server tells about itself: only what its enabled tools make true."""
-    return " ".join(part["text"] for part in published.instructions if all(tool in enabled for tool in part["tools"]))
 
 
 def _unknown_tool(name: str) -> str:

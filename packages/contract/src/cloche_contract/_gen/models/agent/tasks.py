@@ -30,7 +30,7 @@ class StartTaskRequest(BaseModel):
     )
     task_id: Annotated[StrictStr, Field(max_length=32, min_length=32, pattern="^[0-9a-f]{32}$")]
     """
-    Id of a task: 32 lowercase hex digits, as start_task returned it. Never a process id.
+    Id of a task: 32 lowercase hex digits, as its start returned it. Never a process id.
     """
     command: Annotated[StrictStr, Field(max_length=65536, min_length=1)]
     """
@@ -60,7 +60,7 @@ class TaskSummary(BaseModel):
     )
     task_id: Annotated[StrictStr, Field(max_length=32, min_length=32, pattern="^[0-9a-f]{32}$")]
     """
-    Id of a task: 32 lowercase hex digits, as start_task returned it. Never a process id.
+    Id of a task: 32 lowercase hex digits, as its start returned it. Never a process id.
     """
     state: Literal["running", "succeeded", "failed", "cancelled", "timed_out", "unknown"]
     """
@@ -112,7 +112,7 @@ class TaskRequest(BaseModel):
     )
     task_id: Annotated[StrictStr, Field(max_length=32, min_length=32, pattern="^[0-9a-f]{32}$")]
     """
-    Id of a task: 32 lowercase hex digits, as start_task returned it. Never a process id.
+    Id of a task: 32 lowercase hex digits, as its start returned it. Never a process id.
     """
     stdout_offset: Annotated[
         StrictInt | MISSING,

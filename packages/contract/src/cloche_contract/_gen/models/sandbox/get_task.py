@@ -25,11 +25,11 @@ class GetTaskInput(BaseModel):
     )
     sandbox_id: Annotated[StrictStr, Field(max_length=1024, min_length=1)]
     """
-    Sandbox id, plain or as provider:id, as start_task returned it.
+    Sandbox id, plain or as provider:id, as the start of the task returned it.
     """
     task_id: Annotated[StrictStr, Field(max_length=32, min_length=32, pattern="^[0-9a-f]{32}$")]
     """
-    Id of a task: 32 lowercase hex digits, as start_task returned it. Never a process id.
+    Id of a task: 32 lowercase hex digits, as its start returned it. Never a process id.
     """
     stdout_offset: Annotated[StrictInt, Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=1099511627776)] = 0
     """
@@ -67,7 +67,7 @@ class GetTaskOutput(BaseModel):
         ),
     ]
     """
-    Id of a task: 32 lowercase hex digits, as start_task returned it. Never a process id.
+    Id of a task: 32 lowercase hex digits, as its start returned it. Never a process id.
     """
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
     """

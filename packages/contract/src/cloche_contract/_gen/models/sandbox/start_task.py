@@ -62,7 +62,7 @@ class StartTaskOutput(BaseModel):
         ),
     ]
     """
-    Id of a task: 32 lowercase hex digits, as start_task returned it. Never a process id.
+    Id of a task: 32 lowercase hex digits, as its start returned it. Never a process id.
     """
     state: Annotated[
         Literal["running", "succeeded", "failed", "cancelled", "timed_out", "unknown"],
@@ -73,7 +73,7 @@ class StartTaskOutput(BaseModel):
     """
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
     """
-    Id of the sandbox that holds the task; pass it to get_task and cancel_task.
+    Id of the sandbox that holds the task: pass it on with the task_id.
     """
     retained_until_sandbox_ttl: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "model"})]
     """
