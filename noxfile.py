@@ -115,8 +115,12 @@ def smoke(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers, `--picture FILE` draws them."""
+    """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers, `--picture FILE` draws them.
+
+    The escape battery follows, side by side in a sandbox, in bubblewrap and in `docker run`.
+    """
     python(session, "-m", "tests.benchmarks", *session.posargs)
+    python(session, "-m", "tests.packages.local.escape.compare")
 
 
 @nox.session(default=False)

@@ -20,7 +20,7 @@ def arguments(pid):
     except OSError:
         return ""
 others = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) not in (os.getpid(), os.getppid())]
-verdict(any("{host_process}" in arguments(pid) for pid in others))
+verdict(any(arguments(pid).endswith("{host_process}\\0") for pid in others))
 """,
         ("pid_namespace",),
         facts=("host_process",),
@@ -78,7 +78,7 @@ verdict(any(readable(f"/proc/{PARENT}/{name}") for name in ("mem", "environ", "m
 import stat
 names = [name for name in os.listdir("/dev") if name not in ("pts", "shm", "fd")]
 kinds = [os.stat("/dev/" + name).st_mode for name in names if os.path.exists("/dev/" + name)]
-known = {"null", "zero", "full", "random", "urandom", "tty", "ptmx", "stdin", "stdout", "stderr"}
+known = {"console", "core", "mqueue", "null", "zero", "full", "random", "urandom", "tty", "ptmx", "stdin", "stdout", "stderr"}
 verdict(any(stat.S_ISBLK(kind) for kind in kinds) or bool(set(names) - known))
 """,
         ("minimal_devices",),

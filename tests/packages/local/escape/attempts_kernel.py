@@ -50,7 +50,7 @@ verdict(call(number, 3, ctypes.create_string_buffer(4096), 4096)[0] >= 0)
         ROOT_RIGHTS,
     ),
     Attempt(
-        "open-a-disk-of-the-host-through-a-node-of-its-own",
+        "open-a-device-through-a-node-of-its-own",
         """
 import stat
 libc.mount(b"x", b"/mnt", b"tmpfs", ctypes.c_ulong(0), None)
@@ -182,7 +182,7 @@ verdict(opened >= 0, absent=number == errno.EOPNOTSUPP)
         ROOT_RIGHTS,
     ),
     Attempt(
-        "restart-the-machine",
+        "call-what-restarts-the-machine",
         """
 # The magic numbers are wrong: whoever has the right is told so, and nothing happens.
 verdict(call(142 if ARM else 169, 0, 0, 0, None)[1] == errno.EINVAL)
@@ -197,7 +197,7 @@ import resource
 hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
 try:
     resource.setrlimit(resource.RLIMIT_CORE, (hard + 1, hard + 1))
-    verdict(True)
+    verdict(hard >= 0)
 except (OSError, ValueError):
     verdict(False, absent="{may_raise_limits}" == "no")
 """,
