@@ -25,7 +25,7 @@ _CLONE_NAMESPACES = 0x7E020000
 _SOCKET_FAMILIES = (1, 2, 10, 16)
 # TIOCSTI types into the terminal of whoever shares it, TIOCLINUX does the same on a console.
 _REFUSED_IOCTLS = (0x5412, 0x541C)
-# Docker's list: Linux, 32 bit addresses, no randomisation, both, and the query.
+# Docker's list: Linux, 32 bit Linux, an old version number of it, both, and the query. Randomisation stays on.
 _PERSONALITIES = (0x0, 0x0008, 0x20000, 0x20008, 0xFFFFFFFF)
 
 

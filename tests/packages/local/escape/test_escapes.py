@@ -6,14 +6,16 @@ Source: issue 2, "Shown by"; issue 3, part 1; security.md; local-runtime.md.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import AsyncGenerator, Generator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from cloche_local import templates
+from cloche_local.spec import Protections
 from tests.packages.local.escape.attempts import Attempt
 from tests.packages.local.escape.battery import ATTEMPTS, Workshop, attack, workshop
 from tests.packages.local.escape.host_facts import host_facts
@@ -81,6 +83,14 @@ async def test_without_its_protections_it_works(shop: Workshop, facts: dict[str,
     if outcome == "ABSENT":
         pytest.skip(f"this kernel lets nobody do it: {attempt.name}")
     assert outcome == "OPEN"
+
+
+def test_every_protection_is_explained() -> None:
+    """Issue 3, part 1: the documentation names each protection with its reason, and none that is not there."""
+    page = Path(__file__).parents[4] / "docs" / "explanation" / "isolation.md"
+    table = page.read_text().partition("### Each protection")[2].partition("### ")[0]
+    explained = re.findall(r"^\| `([a-z_]+)` \| \S", table, re.MULTILINE)
+    assert sorted(explained) == sorted(field.name for field in fields(Protections))
 
 
 _SINGLE = [
