@@ -36,6 +36,7 @@
   let count = 0;
   let request = null;      // the execution that runs now
   let shown = 0;
+  let rich = 0;            // of them those with more than text
   let acknowledged = 0;
   let sent = 0;
   let finish = null;       // resolves the execution from a callback that the code left behind
@@ -148,6 +149,7 @@
 
   function sendBundle(bundle, main) {
     shown += 1;
+    if (Object.keys(bundle).some((type) => type !== 'text/plain')) rich += 1;
     if (request === null || shown > MOST_SHOWN) return;
     const inline = Math.min(request.max_result_bytes ?? MOST_BYTES, MOST_BYTES);
     const types = [];
@@ -159,7 +161,7 @@
       if (made === null) continue;
       const [form, raw] = made;
       const most = form === 'json' ? Math.min(inline, MOST_JSON_BYTES) : inline;
-      const tooMany = shown > (request.max_results ?? 64) && type !== 'text/plain';
+      const tooMany = rich > (request.max_results ?? 64) && type !== 'text/plain';
       if (tooMany || raw.length > Math.min(left, most)) {
         files.push(save(type, raw));
       } else {
@@ -412,7 +414,7 @@
     while (waiting.length) {
       request = waiting.shift();
       count += 1;
-      shown = 0;
+      shown = rich = 0;
       const restore = environment(request.envs || {});
       const end = await execute();
       restore();

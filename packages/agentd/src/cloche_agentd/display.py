@@ -113,7 +113,7 @@ class Displays:
     def __init__(self, send: Callable[[Header, Sequence[bytes]], None]) -> None:
         self._send = send
         self._execution = 0
-        self._shown = 0
+        self._shown = self._rich = 0
         self._inline_bytes = limits.RESULT_BYTES
         self._inline_count = limits.RESULTS
         self.show_figure: Callable[[object], Bundle | None] = lambda _value: None
@@ -121,7 +121,7 @@ class Displays:
     def begin(self, request: Header, execution: int) -> None:
         """Start counting for a new execution, with the limits that the request gives."""
         self._execution = execution
-        self._shown = 0
+        self._shown = self._rich = 0
         self._inline_bytes = _bound(request.get("max_result_bytes"), limits.RESULT_BYTES)
         self._inline_count = _bound(request.get("max_results"), limits.RESULTS)
 
@@ -144,6 +144,7 @@ class Displays:
     def send_bundle(self, bundle: Bundle, *, main: bool = False) -> None:
         """Send one result."""
         self._shown += 1
+        self._rich += any(media_type != "text/plain" for media_type in bundle)
         streams.flush()
         if self._shown > _MOST_SHOWN:
             return
@@ -156,7 +157,7 @@ class Displays:
             if encoded is None:
                 continue
             form, raw = encoded
-            one_too_many = self._shown > self._inline_count and media_type != "text/plain"
+            one_too_many = self._rich > self._inline_count and media_type != "text/plain"
             if one_too_many or len(raw) > min(left, _most(form, self._inline_bytes)):
                 files.append(self._save(media_type, raw))
             else:

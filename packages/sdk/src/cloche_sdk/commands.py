@@ -47,6 +47,7 @@ class AsyncCommands:
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
+        clean: bool = False,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
@@ -57,7 +58,8 @@ class AsyncCommands:
             cwd: working directory; the template's when left out.
             timeout: seconds until the command and everything that it started is killed.
             user: `root`, where the sandbox has one; the default user when left out.
-            on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
+            clean: keep output as a terminal would show it: without colours, and of a progress bar its last state.
+            on_stdout, on_stderr: called with each piece of output as it comes, uncapped and as it was written.
 
         Raises:
             CommandTimeout: it took too long; `result` holds the output so far.
@@ -71,6 +73,7 @@ class AsyncCommands:
             envs=envs,
             timeout=timeout,
             user=user,
+            clean=clean,
             on_stdout=on_stdout,
             on_stderr=on_stderr,
         )
@@ -86,11 +89,12 @@ class AsyncCommands:
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
+        clean: bool = False,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
         """As `run`, but a timeout or a lost sandbox is data too: `stop_reason` tells."""
-        reader = ProcessReader(on_stdout, on_stderr)
+        reader = ProcessReader(on_stdout, on_stderr, clean=clean)
         message = start_message(command, cwd, envs, stdin=stdin is not None)
         headers = {**user_headers(user), HEADER_TIMEOUT_MS: str(timeout * 1000)}
         # Leaving this block cuts the stream, and the agent then kills the whole tree.

@@ -9,6 +9,7 @@ from typing import Any
 from .endings import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, denials
 from .output import OutputCallback, OutputCapture, TextDecoder
 from .results import CommandResult, Denial
+from .terminal_text import CleanCapture
 
 __all__ = ["ProcessReader"]
 
@@ -25,10 +26,12 @@ class ProcessReader:
         on_stderr: OutputCallback | None = None,
         *,
         on_terminal: Callable[[bytes], object] | None = None,
+        clean: bool = False,
     ) -> None:
         self.pid: int | None = None
         self.offset = 0
-        self._captures = {"stdout": OutputCapture(), "stderr": OutputCapture()}
+        make = CleanCapture if clean else OutputCapture
+        self._captures = {"stdout": make(), "stderr": make()}
         callbacks = {"stdout": on_stdout, "stderr": on_stderr}
         self._callbacks = {name: (call, TextDecoder()) for name, call in callbacks.items() if call is not None}
         self._on_terminal = on_terminal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,10 @@ _STATE_LOST = "The interpreter was restarted: its variables are gone."
 _RESTARTED = "The interpreter had died since the last call: this call began in a fresh one."
 _SANDBOX_LOST = "The sandbox ended while this ran: its files and state are gone."
 _HOW_TO_ALLOW = "abx sandbox network ID --allow RULE, or ABX_LOCAL_EGRESS before the sandbox is made"
+_ASKED = "It seems to have waited for input, and there is none: pass the answer as an argument or by a pipe."
+# The last words of a program that wants an answer, or the complaint of one that got none.
+_PROMPT = re.compile(r"(?:[?:>]|\[[yY]/[nN]\]|\([yY](?:es)?/[nN]o?\))[ \t]*\Z|\bEOF(?:Error\b| when reading a line\b)")
+_PROMPT_CHARS = 500
 _RESULTS_CUT = "Some displayed results were left out."
 
 
@@ -93,6 +98,8 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
         yield _CUT
     if result.timed_out:
         yield _TIMED_OUT
+    if _asked(result):
+        yield _ASKED
     if result.denied:
         yield denied_note(result.denied)
     if result.stop_reason == "sandbox_lost":
@@ -104,6 +111,16 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
             yield _RESULTS_CUT
         if result.stop_reason != "exit" and not result.state_kept:
             yield _STATE_LOST
+
+
+def _asked(result: CommandResult) -> bool:
+    """Whether it failed, or ran out of time, with a question as its last words."""
+    if result.exit_code == 0 or result.stop_reason not in ("exit", "timeout"):
+        return False
+    if isinstance(result, Execution) and result.error is not None and result.error.name == "EOFError":
+        return True
+    ends = (captured.tail or captured.head for captured in (result.stdout_captured, result.stderr_captured))
+    return any(_PROMPT.search(end[-_PROMPT_CHARS:]) is not None for end in ends)
 
 
 def denied_note(denied: Sequence[Denial]) -> str:

@@ -169,7 +169,9 @@ class SandboxToolSet:
     async def run_command(self, request: RunCommandInput, call: ToolCall) -> RunCommandOutput:
         """Run a shell command."""
         async with self._session.use(_given(request.sandbox_id), request.timeout) as sandbox:
-            result = await sandbox.commands.execute(request.command, cwd=_given(request.cwd), timeout=request.timeout)
+            result = await sandbox.commands.execute(
+                request.command, cwd=_given(request.cwd), timeout=request.timeout, clean=request.clean
+            )
         return results.RunCommandOutput(**self._with_place(shown_command(result), sandbox, request.sandbox_id))
 
     async def read_file(self, request: ReadFileInput, call: ToolCall) -> ReadFileOutput:

@@ -202,6 +202,7 @@ class Commands:
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
+        clean: bool = False,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
@@ -212,7 +213,8 @@ class Commands:
             cwd: working directory; the template's when left out.
             timeout: seconds until the command and everything that it started is killed.
             user: `root`, where the sandbox has one; the default user when left out.
-            on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
+            clean: keep output as a terminal would show it: without colours, and of a progress bar its last state.
+            on_stdout, on_stderr: called with each piece of output as it comes, uncapped and as it was written.
 
         Raises:
             CommandTimeout: it took too long; `result` holds the output so far.
@@ -227,6 +229,7 @@ class Commands:
             envs=envs,
             timeout=timeout,
             user=user,
+            clean=clean,
             on_stdout=on_stdout,
             on_stderr=on_stderr,
         )
@@ -240,6 +243,7 @@ class Commands:
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
+        clean: bool = False,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
@@ -252,6 +256,7 @@ class Commands:
             envs=envs,
             timeout=timeout,
             user=user,
+            clean=clean,
             on_stdout=on_stdout,
             on_stderr=on_stderr,
         )

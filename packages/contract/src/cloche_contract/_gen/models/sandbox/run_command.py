@@ -42,6 +42,10 @@ class RunCommandInput(BaseModel):
     """
     Seconds until it is killed, 1 to 3600, default 60.
     """
+    clean: StrictBool = False
+    """
+    Show output as a terminal would in the end: without colours, and of a progress bar its last state; default false, as it was written.
+    """
 
 
 class RunCommandOutput(BaseModel):
