@@ -109,6 +109,7 @@ FAULTS: Mapping[str, Requirement] = {
     "M11": Requirement("structuredContent matches the output schema for every tool.", "gemini-cli#21053"),
     "M12": Requirement("The same JSON stands in the text of every result.", "mcp-ts-core#19"),
     "M13": Requirement("The Host headers that are answered can be set; a refusal says how.", "python-sdk#1798"),
+    "M14": Requirement("A silent stream is kept open, and no proxy holds it back.", "neotoma PR#1486"),
     "M15": Requirement("Clients share no session; what a principal made is not found by another.", "hive#2762"),
     "M16": Requirement("A request without a session says what to send.", "searxng#173"),
     "M19": Requirement("Odd messages are answered as the protocol says; the conformance suite passes.", "codex#13987"),

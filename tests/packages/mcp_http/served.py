@@ -33,7 +33,8 @@ class Served:
     """A server that listens."""
 
     port: int
-    server: HttpServer
+    server: HttpServer | None
+    """None where it runs in another process."""
 
     @property
     def origin(self) -> str:

@@ -78,6 +78,7 @@ async def test_a_session_that_ends_while_it_creates_leaves_no_orphan(
             if ending == "DELETE":
                 calls.start_soon(client.bye)
             elif ending == "server":
+                assert server.server is not None
                 server.server.end()
             else:
                 # The client cancels its call, so that nothing keeps the session from expiring.

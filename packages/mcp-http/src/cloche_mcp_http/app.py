@@ -21,8 +21,9 @@ from cloche_contract.kernel.registry import published_set
 from cloche_contract.kernel.toolset import ToolSetOptions
 from cloche_contract.serving import MAX_MESSAGE_BYTES, ToolFilter, ToolServer, installed_session
 from cloche_mcp_http.addresses import ANY, LOOPBACK_NAMES, AddressInvalid, AllowedHosts, AllowedOrigins
+from cloche_mcp_http.calls import CallLimit
 from cloche_mcp_http.commons import ServerCommons
-from cloche_mcp_http.endpoint import BodyLimits, McpEndpoint
+from cloche_mcp_http.endpoint import BodyLimits, CallLimits, McpEndpoint
 from cloche_mcp_http.guard import Guard, Guarded
 from cloche_mcp_http.leases import Leases
 from cloche_mcp_http.principals import SINGLE_PRINCIPAL, TOKEN_VARIABLE, BearerTokens
@@ -33,6 +34,8 @@ SESSION_TTL_S = 3600.0
 MAX_SESSIONS = 100
 BODY_WITHIN_S = 30.0
 SANDBOXES_PER_PRINCIPAL = 20
+CALLS_PER_SESSION = 16
+CALLS_PER_PRINCIPAL = 64
 HOSTS_VARIABLE = "ABX_MCP_ALLOWED_HOSTS"
 ORIGINS_VARIABLE = "ABX_MCP_ALLOWED_ORIGINS"
 
@@ -46,6 +49,8 @@ class Limits:
         max_sessions: how many sessions may be open.
         max_body_bytes: how large one message may be.
         body_within_s: how long one message may take to arrive.
+        calls_per_session: how many calls of a session may run at the same time.
+        calls_per_principal: how many calls of a principal may, over all of its sessions.
         sandboxes_per_principal: how many sandboxes a client without a session may have made that still live;
             without principals, all of these clients together.
     """
@@ -54,6 +59,8 @@ class Limits:
     max_sessions: int = MAX_SESSIONS
     max_body_bytes: int = MAX_MESSAGE_BYTES
     body_within_s: float = BODY_WITHIN_S
+    calls_per_session: int = CALLS_PER_SESSION
+    calls_per_principal: int = CALLS_PER_PRINCIPAL
     sandboxes_per_principal: int = SANDBOXES_PER_PRINCIPAL
 
     def __post_init__(self) -> None:
@@ -125,7 +132,8 @@ def create_mcp_app(
     )
     without_session = replace(options, leases=bounds.sandboxes_per_principal)
     leases = Leases(partial(_open_tools, toolset, allowed, without_session), max_body_bytes=bounds.max_body_bytes)
-    endpoint = McpEndpoint(store, leases, BodyLimits(bounds.max_body_bytes, bounds.body_within_s))
+    calls = CallLimits(CallLimit(bounds.calls_per_session), CallLimit(bounds.calls_per_principal))
+    endpoint = McpEndpoint(store, leases, BodyLimits(bounds.max_body_bytes, bounds.body_within_s), calls)
     return _assemble(store, leases, commons, endpoint, _guard(auth_token, tokens, allowed_hosts, allowed_origins))
 
 

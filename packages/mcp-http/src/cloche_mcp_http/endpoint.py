@@ -3,6 +3,7 @@
 Source: checklist 153, 154, 295 to 302; systems facts 3.3; decision D21; faults M5, M16.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest
@@ -14,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 from cloche_contract.serving import parse_message
 from cloche_mcp_http.answers import SERVER_BUSY, refuse, rpc_error
 from cloche_mcp_http.bodies import BodyTooLarge, BodyTooSlow, ClientGone, read_body, replaying
+from cloche_mcp_http.calls import CallLimit, refuse_busy, take_up
 from cloche_mcp_http.guard import PRINCIPAL
 from cloche_mcp_http.leases import Leases
 from cloche_mcp_http.session import HttpSession
@@ -21,6 +23,7 @@ from cloche_mcp_http.store import SessionLimit, SessionStore
 
 SESSION_HEADER = "mcp-session-id"
 _VERSION_HEADER = "mcp-protocol-version"
+_METHOD_HEADER = "mcp-method"
 _ALLOW = {"Allow": "POST, DELETE"}
 _MISSING_SESSION = (
     "Missing Mcp-Session-Id header: send the one that initialize was answered with, or speak 2026-07-28, "
@@ -37,12 +40,21 @@ class BodyLimits:
     within_s: float
 
 
+@dataclass(frozen=True)
+class CallLimits:
+    """How many calls run at the same time. Without principals, all clients without a session count as one."""
+
+    of_session: CallLimit
+    of_principal: CallLimit
+
+
 class McpEndpoint:
     """The ASGI application of one path; everything it gets is authenticated."""
 
-    def __init__(self, store: SessionStore, leases: Leases, limits: BodyLimits) -> None:
+    def __init__(self, store: SessionStore, leases: Leases, limits: BodyLimits, calls: CallLimits) -> None:
         self._store = store
         self._leases = leases
+        self._calls = calls
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +106,7 @@ class McpEndpoint:
     async def _answer(self, scope: Scope, headers: Headers, body: bytes, receive: Receive, send: Send) -> None:
         if headers.get(_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION) not in HANDSHAKE_PROTOCOL_VERSIONS:
             # Versions that nobody knows go there too: it answers them with the list of those that are served.
-            await self._leases.answer(scope[PRINCIPAL], scope, receive, send)
+            await self._without_session(scope, headers, receive, send)
             return
         message = parse_message(body)
         if isinstance(message, JSONRPCError):
@@ -108,13 +120,49 @@ class McpEndpoint:
             if isinstance(session, Response):
                 await session(scope, receive, send)
             else:
-                await _in_session(session, message, scope, receive, send)
+                await self._in_session(session, message, scope, receive, send)
 
     def _session(self, scope: Scope, headers: Headers) -> HttpSession | Response:
         session_id = headers.get(SESSION_HEADER)
         if session_id is None:
             return refuse(400, INVALID_REQUEST, _MISSING_SESSION)
         return self._store.find(session_id, scope[PRINCIPAL]) or refuse(404, INVALID_REQUEST, _UNKNOWN_SESSION)
+
+    async def _without_session(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """The header tells what is called: a body that says something else is refused."""
+        principal = scope[PRINCIPAL]
+        if headers.get(_METHOD_HEADER) != "tools/call":
+            await self._leases.answer(principal, scope, receive, send)
+            return
+        call = take_up((self._calls.of_principal, principal))
+        if call is None:
+            await refuse_busy(None)(scope, receive, send)
+            return
+        try:
+            await self._leases.answer(principal, scope, receive, send)
+        finally:
+            call.settle(answering=False, running=False)
+
+    async def _in_session(
+        self, session: HttpSession, message: JSONRPCMessage, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        if not isinstance(message, JSONRPCRequest):
+            await session.answer(scope, receive, send)
+            return
+        if session.is_answering(message.id):
+            text = "Invalid request: a request with this id is being answered"
+            await refuse(400, INVALID_REQUEST, text, request_id=message.id)(scope, receive, send)
+            return
+        wanted: list[tuple[CallLimit, Hashable]] = []
+        if message.method == "tools/call":
+            wanted.append((self._calls.of_session, session.id))
+            if session.principal is not None:
+                wanted.append((self._calls.of_principal, session.principal))
+        call = take_up(*wanted)
+        if call is None:
+            await refuse_busy(message.id)(scope, receive, send)
+        else:
+            await session.answer_request(message, call, scope, receive, send)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -135,25 +183,6 @@ class McpEndpoint:
         finally:
             if not welcomed:  # refused, or cancelled before the client learned the id: nobody will come back
                 session.end()
-
-
-async def _in_session(
-    session: HttpSession, message: JSONRPCMessage, scope: Scope, receive: Receive, send: Send
-) -> None:
-    if not isinstance(message, JSONRPCRequest):
-        await session.answer(scope, receive, send)
-        return
-    # Responses are matched by the text of the id, so a second one would take the first one's answer.
-    key = str(message.id)
-    if key in session.open_requests:
-        text = "Invalid request: a request with this id is being answered"
-        await refuse(400, INVALID_REQUEST, text, request_id=message.id)(scope, receive, send)
-        return
-    session.open_requests.add(key)
-    try:
-        await session.answer(scope, receive, send)
-    finally:
-        session.open_requests.discard(key)
 
 
 def _is_json(headers: Headers) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -120,6 +121,11 @@ class HttpServer(uvicorn.Server):
                     self.end()
 
 
+def most_connections() -> int:
+    """How many connections are held at a time: half of the files that this process may open."""
+    return max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 16)
+
+
 def _cut_off() -> None:
     os.write(2, b"cloche: cleaning up did not finish in time; sandboxes end at their own deadline\n")
     os._exit(1)
@@ -132,6 +138,10 @@ class _PatientOnce(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
+        if len(self.connections) > most_connections():
+            # Whatever is left of the descriptors belongs to the clients that are here, and to their sandboxes.
+            transport.close()
+            return
         self._hurry = self.loop.call_later(HEADERS_WITHIN_S, transport.close)
 
     def handle_events(self) -> None:

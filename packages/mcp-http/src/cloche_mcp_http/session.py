@@ -17,9 +17,11 @@ import anyio.abc
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.runner import serve_loop
 from mcp.server.streamable_http import StreamableHTTPServerTransport
-from starlette.types import Receive, Scope, Send
+from mcp_types import JSONRPCRequest, RequestId
+from starlette.types import Message, Receive, Scope, Send
 
 from cloche_contract.serving import ToolServer
+from cloche_mcp_http.calls import Call
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ class HttpSession:
         self.id = session_id
         self.principal = principal
         self.ended = anyio.Event()
-        self.open_requests: set[str] = set()
+        self._requests: dict[str, Call] = {}
         self._tools = tools
         self._idle_ttl_s = idle_ttl_s
         self._transport = StreamableHTTPServerTransport(mcp_session_id=session_id)
@@ -54,6 +56,8 @@ class HttpSession:
                 finally:
                     self._tools.session.begin_close()
         finally:
+            for key, call in list(self._requests.items()):
+                self._settle(key, call, running=False)
             self.ended.set()
 
     async def _talk(self, task_status: anyio.abc.TaskStatus[None]) -> None:
@@ -77,9 +81,41 @@ class HttpSession:
             await self._transport.handle_request(scope, receive, send)
         self._tools.on_answer()
 
+    def is_answering(self, request_id: RequestId) -> bool:
+        """Whether a request with this id is open: a second one would take the first one's answer."""
+        return str(request_id) in self._requests  # the transport matches by the text of the id
+
+    async def answer_request(
+        self, message: JSONRPCRequest, call: Call, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer a request; its call counts until it has ended, also where its client is gone before."""
+        key = str(message.id)
+        self._requests[key] = call
+        taken_up = False
+
+        async def watch(sent: Message) -> None:
+            nonlocal taken_up
+            taken_up = taken_up or (sent["type"] == "http.response.start" and sent["status"] < 400)
+            await send(sent)
+
+        try:
+            await self.answer(scope, receive, watch)
+        finally:
+            self._settle(key, call, answering=False, running=None if taken_up and not self.ending else False)
+
     async def _count_call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        key = str(ctx.request_id)
+        call = None if ctx.request_id is None else self._requests.get(key)
         with self._activity():
-            return await call_next(ctx)
+            try:
+                return await call_next(ctx)
+            finally:
+                if call is not None:
+                    self._settle(key, call, running=False)
+
+    def _settle(self, key: str, call: Call, *, answering: bool | None = None, running: bool | None = None) -> None:
+        if call.settle(answering=answering, running=running) and self._requests.get(key) is call:
+            del self._requests[key]
 
     @contextmanager
     def _activity(self) -> Generator[None, None, None]:

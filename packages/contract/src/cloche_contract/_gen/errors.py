@@ -137,6 +137,22 @@ class BackendUnavailable(Unavailable):
         super().__init__({"cause": cause})
 
 
+class Busy(LimitError):
+    """As many calls run at the same time as this client may have."""
+
+    code: ClassVar[str] = "busy"
+    error_code: ClassVar[str] = "E1007"
+    message: ClassVar[str] = "As many calls run at the same time as this client may have."
+    suggestion: ClassVar[str] = "Wait until one of them has ended, then call again."
+    http_status: ClassVar[int] = 429
+    connect_code: ClassVar[str] = "resource_exhausted"
+    retry: ClassVar[Retry] = "backoff"
+    detail_keys: ClassVar[tuple[str, ...]] = ("retry_after_s",)
+
+    def __init__(self, *, retry_after_s: int) -> None:
+        super().__init__({"retry_after_s": retry_after_s})
+
+
 class CommandFailedToStart(ExecutionError):
     """The command could not be started."""
 
@@ -868,6 +884,7 @@ class UnsupportedUser(Unsupported):
 ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "authentication_failed": AuthenticationFailed,
     "backend_unavailable": BackendUnavailable,
+    "busy": Busy,
     "command_failed_to_start": CommandFailedToStart,
     "command_timeout": CommandTimeout,
     "configuration_invalid": ConfigurationInvalid,
@@ -990,6 +1007,7 @@ __all__ = [
     "AuthenticationError",
     "AuthenticationFailed",
     "BackendUnavailable",
+    "Busy",
     "CAUSES",
     "CommandFailedToStart",
     "CommandTimeout",
