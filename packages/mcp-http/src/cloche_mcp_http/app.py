@@ -45,8 +45,6 @@ class Limits:
     """What clients may take of a server.
 
     Attributes:
-        session_ttl_s: how long a session without a call stays.
-        max_sessions: how many sessions may be open.
         max_body_bytes: how large one message may be.
         body_within_s: how long one message may take to arrive.
         calls_per_session: how many calls of a session may run at the same time.
@@ -55,8 +53,6 @@ class Limits:
             without principals, all of these clients together.
     """
 
-    session_ttl_s: float = SESSION_TTL_S
-    max_sessions: int = MAX_SESSIONS
     max_body_bytes: int = MAX_MESSAGE_BYTES
     body_within_s: float = BODY_WITHIN_S
     calls_per_session: int = CALLS_PER_SESSION
@@ -65,8 +61,12 @@ class Limits:
 
     def __post_init__(self) -> None:
         for limit in fields(self):
-            if not 0 < getattr(self, limit.name) < float("inf"):
-                raise ConfigurationInvalid(setting=limit.name)
+            _require_positive(limit.name, getattr(self, limit.name))
+
+
+def _require_positive(name: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise ConfigurationInvalid(setting=name)
 
 
 def create_mcp_app(
@@ -121,13 +121,15 @@ def create_mcp_app(
     settings.update({name: value for name, value in platform.items() if value is not None})
     commons = ServerCommons()
     options = ToolSetOptions(template=template, provider=provider, environ=settings, commons=commons)
-    bounds = limits or Limits(session_ttl_s=session_ttl_seconds, max_sessions=max_sessions)
+    bounds = limits or Limits()
+    _require_positive("session_ttl_seconds", session_ttl_seconds)
+    _require_positive("max_sessions", max_sessions)
     allowed = tools or ToolFilter()
     allowed.apply(published_set(toolset))
     store = SessionStore(
         partial(_open_tools, toolset, allowed, options),
-        idle_ttl_s=bounds.session_ttl_s,
-        max_sessions=bounds.max_sessions,
+        idle_ttl_s=session_ttl_seconds,
+        max_sessions=max_sessions,
         ids=ids or RandomIds(),
     )
     without_session = replace(options, leases=bounds.sandboxes_per_principal)
