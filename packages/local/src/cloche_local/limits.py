@@ -56,13 +56,18 @@ class Hierarchy:
         return controller in self.folders
 
 
-def find_hierarchy(root: str) -> Hierarchy:
-    """Look below `root` (normally /sys/fs/cgroup) for controllers whose groups we may make."""
-    controllers = _words(f"{root}/cgroup.controllers")
-    if controllers is not None:
-        enabled = _words(f"{root}/cgroup.subtree_control") or []
-        usable = [name for name in ("pids", "memory", "cpu") if name in enabled]
-        return Hierarchy(2, {name: root for name in usable if os.access(root, os.W_OK)})
+def find_hierarchy(root: str, membership: str = "/proc/self/cgroup") -> Hierarchy:
+    """Look below `root` (normally /sys/fs/cgroup) for controllers whose groups we may make.
+
+    Args:
+        membership: the file that tells which groups we are in ourselves.
+    """
+    if os.path.exists(f"{root}/cgroup.controllers"):
+        folder = root if os.access(root, os.W_OK) else _delegated_folder(root, membership)
+        if folder is None:
+            return Hierarchy(2, {})
+        enabled = _words(f"{folder}/cgroup.subtree_control")
+        return Hierarchy(2, {name: folder for name in ("pids", "memory", "cpu") if name in enabled})
     folders: dict[str, str] = {}
     for name in ("pids", "memory", "cpu"):
         for candidate in (f"{root}/{name}", f"{root}/cpu,cpuacct" if name == "cpu" else ""):
@@ -72,12 +77,23 @@ def find_hierarchy(root: str) -> Hierarchy:
     return Hierarchy(1, folders)
 
 
-def _words(path: str) -> list[str] | None:
+def _delegated_folder(root: str, membership: str) -> str | None:
+    """The version 2 group that ours is in, where an ordinary user may make groups and move processes in it."""
+    with suppress(OSError), open(membership, encoding="utf-8", errors="surrogateescape") as file:
+        for line in file.read().splitlines():
+            if line.startswith("0::/"):
+                parent = root + os.path.dirname(line[3:]).rstrip("/")
+                if all(os.access(path, os.W_OK) for path in (parent, f"{parent}/cgroup.procs")):
+                    return parent
+    return None
+
+
+def _words(path: str) -> list[str]:
     try:
         with open(path, encoding="ascii") as file:
             return file.read().split()
     except OSError:
-        return None
+        return []
 
 
 class Group:
@@ -86,6 +102,7 @@ class Group:
     def __init__(self, hierarchy: Hierarchy, sandbox_id: str) -> None:
         self._hierarchy = hierarchy
         self._name = PREFIX + sandbox_id
+        self._members: list[int] = []
 
     def make(self, *, pids: int | None, memory_mb: int | None, cpus: int | None) -> None:
         """Make the groups and write their limits.
@@ -106,6 +123,8 @@ class Group:
                 os.mkdir(folder)
             for file, text in self._settings(controller, value):
                 _write(f"{folder}/{file}", text)
+        # Opened now: who opens it from a control group namespace of its own may move processes inside that one only.
+        self._members = [os.open(f"{path}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for path in self.folders()]
 
     def _settings(self, controller: str, value: int) -> list[tuple[str, str]]:
         two = self._hierarchy.version == 2
@@ -127,9 +146,13 @@ class Group:
         return sorted(path for path in paths if os.path.isdir(path))
 
     def attach(self, pid: int) -> None:
-        """Put a process into every group; its children follow."""
-        for folder in self.folders():
-            _write(f"{folder}/cgroup.procs", str(pid))
+        """Put a process into every group; its children follow. Once only, after `make`."""
+        while self._members:
+            fd = self._members.pop()
+            try:
+                os.write(fd, str(pid).encode())
+            finally:
+                os.close(fd)
 
     def open_memory_events(self) -> int:
         """A descriptor whose text tells how often the memory limit killed; -1 where no limit holds."""

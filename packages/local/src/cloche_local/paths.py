@@ -30,7 +30,7 @@ def find_paths(settings: Mapping[str, str], environ: Mapping[str, str], *, host_
         runtime=os.path.abspath(os.path.expanduser(runtime)),
         # One place for the whole host: two servers with state of their own must not share a range.
         range_slots=f"{_ROOT_RUNTIME}/ids" if host_root else "",
-        cgroup_root=CGROUP_ROOT if host_root else "",
+        cgroup_root=CGROUP_ROOT,
     )
 
 
