@@ -77,6 +77,12 @@ def contract(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def requirements(session: nox.Session) -> None:
+    """How many requirements there are, and how many tests show them."""
+    python(session, "-m", "tests.requirements")
+
+
+@nox.session(default=False)
 def conformance(session: nox.Session) -> None:
     """The provider conformance suite, against every provider of this machine."""
     pytest(session, "tests/conformance")

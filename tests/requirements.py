@@ -236,3 +236,25 @@ def shown_by(folder: Path = TESTS) -> Mapping[str, list[Case]]:
         for fault in faults_of(test.name):
             found.setdefault(fault, []).append(test)
     return found
+
+
+def _report() -> str:
+    """What is shown, counted; tests/architecture sees to it that nothing listed here is without a test."""
+    shown = shown_by()
+    of_faults = {(case.path, case.name) for row in FAULTS for case in shown.get(row, [])}
+    documents: dict[str, list[SeedLine]] = {}
+    for line, entry in SEED_LINES.items():
+        documents.setdefault(line.rpartition("-")[0], []).append(entry)
+    of_lines = {name for entry in SEED_LINES.values() for name in entry.tests}
+    rows = [f"{'fault rows':<24}{len(FAULTS):>5}   shown by {len(of_faults):>4} tests"]
+    for document, entries in sorted(documents.items()):
+        title = "completing lines" if document == "S+" else f"lines of seed {document}"
+        tests = len({name for entry in entries for name in entry.tests})
+        rows.append(f"{title:<24}{len(entries):>5}   shown by {tests:>4} tests")
+    rows.append(f"{'tools':<24}{len(TOOLS):>5}")
+    rows.append(f"{'tests in all':<24}{sum(1 for _ in cases()):>5}   of which {len(of_lines):>4} show lines")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(_report())

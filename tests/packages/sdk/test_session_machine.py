@@ -22,6 +22,7 @@ from cloche_contract.errors import (
     NotFound,
     ProviderUnavailable,
     SandboxNotFound,
+    UnsupportedOperation,
 )
 from cloche_contract.provider import CreateRequest
 from cloche_sdk import AsyncSandbox, Doors, SandboxSession, load_settings
@@ -45,6 +46,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.owned: dict[str, int] = {}
         self.foreign: list[str] = []
         self.alive: set[str] = set()
+        self.kept: set[str] = set()
         self.default: str | None = None
 
     @initialize()
@@ -60,7 +62,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self._stack.close()
-        assert set(self.plane.alive) == self.alive & set(self.foreign)
+        assert set(self.plane.alive) == self.alive & {*self.foreign, *self.kept}
         assert self.plane.opened == self.plane.closed
 
     # What a client asks for
@@ -87,6 +89,29 @@ class SessionMachine(RuleBasedStateMachine):
         else:
             self._fails(NotFound, self._use, name)
             self._note_gone(chosen)
+
+    @precondition(lambda self: self.owned)
+    @rule(pick=PICK)
+    def an_owned_one_takes_a_task(self, pick: int) -> None:
+        chosen = self._owned(pick)
+        if chosen in self.alive:
+            assert self._run(self._take_task, chosen) is True
+            self.kept.add(chosen)
+        else:
+            self._fails(NotFound, self._take_task, chosen)
+            self._note_gone(chosen)
+
+    @rule()
+    def a_task_makes_no_sandbox(self) -> None:
+        if self.default is None:
+            self._fails(NoDefaultSandbox, self._take_task, None)
+
+    @precondition(lambda self: self.foreign)
+    @rule(pick=PICK)
+    def a_foreign_one_takes_a_task(self, pick: int) -> None:
+        """The plane has no agents, so only the session's part of it: nothing is adopted."""
+        chosen = self.foreign[pick % len(self.foreign)]
+        self._fails(NotFound if chosen not in self.alive else UnsupportedOperation, self._take_task, chosen)
 
     @rule(lifetime_s=LIFETIMES)
     def create(self, lifetime_s: int) -> None:
@@ -197,6 +222,11 @@ class SessionMachine(RuleBasedStateMachine):
         async with self.session.use(sandbox_id) as sandbox:
             assert sandbox.link.lifetime_s == self.owned.get(sandbox.sandbox_id, 300)
             return sandbox.sandbox_id
+        raise AssertionError("a use must not swallow what happens in it")
+
+    async def _take_task(self, sandbox_id: str | None) -> bool:
+        async with self.session.use(sandbox_id, make=False) as sandbox:
+            return self.session.keep_tasks_of(sandbox)
         raise AssertionError("a use must not swallow what happens in it")
 
     async def _make_elsewhere(self) -> str:

@@ -18,7 +18,7 @@ from typing import cast
 
 import anyio
 
-from cloche_contract.errors import InvalidArgument, ProviderMismatch, ProviderUnknown
+from cloche_contract.errors import InvalidArgument, ProviderMismatch, ProviderUnknown, SandboxLost
 from cloche_contract.kernel import plugins
 from cloche_contract.kernel.doors import Clock, IdSource, RandomIds, SystemClock
 from cloche_contract.provider import ProviderOptions, SandboxProvider
@@ -116,6 +116,7 @@ class ProviderPool:
         self._open: dict[str, SandboxProvider] = {}
         self._stack = AsyncExitStack()
         self._opening = anyio.Lock()
+        self._closed = False
 
     async def get(self, name: str) -> SandboxProvider:
         """The opened provider.
@@ -123,11 +124,14 @@ class ProviderPool:
         Raises:
             ProviderUnknown: it is not installed.
             ConfigurationInvalid: a setting of it is wrong.
+            SandboxLost: the pool is closed; what was opened now would stay open.
         """
         provider = self._open.get(name)
         if provider is not None:
             return provider
         async with self._opening:
+            if self._closed:
+                raise SandboxLost
             if name not in self._open:
                 opener = self.doors.load(self.doors.provider(name))
                 options = ProviderOptions(
@@ -141,5 +145,8 @@ class ProviderPool:
 
     async def aclose(self) -> None:
         """Close what was opened. The sandboxes live on."""
+        self._closed = True
         self._open.clear()
-        await self._stack.aclose()
+        async with self._opening:  # one that is being opened now belongs to the stack first
+            self._open.clear()
+            await self._stack.aclose()
