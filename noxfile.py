@@ -98,7 +98,7 @@ def e2e(session: nox.Session) -> None:
 @nox.session(default=False)
 def soak(session: nox.Session) -> None:
     """The repetitions of the kill, leak and load tests, twenty times as often as in CI."""
-    pytest(session, "tests", "-m", "soak", "--scale", "20")
+    pytest(session, "tests", "-m", "soak", "--scale", "20", "-o", "faulthandler_timeout=1800")
 
 
 @nox.session(tags=["ci"])
