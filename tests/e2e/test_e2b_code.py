@@ -10,8 +10,9 @@ from collections.abc import Generator
 
 import e2b_code_interpreter as e2b
 import pytest
-from e2b import NotFoundException, TimeoutException
+from e2b import NotFoundException, SandboxException, TimeoutException
 from e2b_code_interpreter import OutputMessage
+from e2b_code_interpreter.charts import LineChart
 
 from cloche_sdk import Endpoint
 from tests.e2e.e2b_clients import async_client, client, listening_sandbox
@@ -79,6 +80,38 @@ def test_contexts_keep_variables_apart(theirs: e2b.Sandbox) -> None:
     assert theirs.run_code("import os; os.getcwd()", context=context).text == "/tmp"
     assert (theirs.run_code("where", context=context).error or pytest.fail("shared")).name == "NameError"
     assert theirs.run_code("where").text == "default"
+
+
+def test_contexts_are_listed_restarted_and_removed(theirs: e2b.Sandbox) -> None:
+    context = theirs.create_code_context()
+    assert context.id in {each.id for each in theirs.list_code_contexts()}
+    theirs.run_code("lost = 1", context=context)
+    theirs.restart_code_context(context)
+    assert theirs.run_code("'lost' in globals()", context=context).text == "False"
+    theirs.remove_code_context(context)
+    assert context.id not in {each.id for each in theirs.list_code_contexts()}
+    with pytest.raises(NotFoundException):
+        theirs.restart_code_context(context)
+
+
+def test_a_figure_comes_as_a_chart_too(theirs: e2b.Sandbox) -> None:
+    (result,) = theirs.run_code(FIGURE).results
+    chart = result.chart
+    assert isinstance(chart, LineChart)
+    assert (chart.title, chart.elements[0].points) == ("Squares", [(1, 1), (2, 4), (3, 9)])
+
+
+def test_a_table_comes_as_columns(theirs: e2b.Sandbox) -> None:
+    (result,) = theirs.run_code("import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})").results
+    assert result["data"] == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_javascript_keeps_its_variables(theirs: e2b.Sandbox) -> None:
+    try:
+        theirs.run_code("const kept = 40", language="javascript")
+    except SandboxException as error:
+        pytest.skip(f"no node on this machine: {error}")
+    assert theirs.run_code("kept + 2", language="js").text == "42"
 
 
 def test_bash_runs_too(theirs: e2b.Sandbox) -> None:

@@ -48,6 +48,12 @@ def test_text_bytes_and_streams_make_the_round_trip(theirs: e2b.Sandbox) -> None
     assert b"".join(theirs.files.read("a/stream.bin", format="stream")) == every
 
 
+def test_metadata_stays_with_its_file(theirs: e2b.Sandbox) -> None:
+    written = theirs.files.write("/home/user/noted.txt", "text", metadata={"Author": "Ada", "stage": "draft"})
+    assert written.metadata == {"author": "Ada", "stage": "draft"}
+    assert theirs.files.get_info("/home/user/noted.txt").metadata == {"author": "Ada", "stage": "draft"}
+
+
 def test_many_files_are_written_in_one_call(theirs: e2b.Sandbox) -> None:
     written = theirs.files.write_files([WriteEntry(path=f"/home/user/many/{n}", data=str(n)) for n in range(3)])
     assert [entry.name for entry in written] == ["0", "1", "2"]

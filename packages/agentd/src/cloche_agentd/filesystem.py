@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from . import fields, limits
+from . import fields, file_metadata, limits
 from .accounts import Accounts
 from .config import AgentConfig, KeeperHooks, User
 from .failures import AgentError, from_os_error, invalid_argument
@@ -143,6 +143,9 @@ class FilesystemService:
             "group": self._accounts.group(own.st_gid),
             "modifiedTime": _timestamp(own.st_mtime_ns),
         }
+        metadata = file_metadata.read(real) if stat.S_ISREG(own.st_mode) else {}
+        if metadata:
+            entry["metadata"] = metadata
         if is_link:
             entry["isSymlink"] = True
             entry["symlinkTarget"] = display(_link_target(real))

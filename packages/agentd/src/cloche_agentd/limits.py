@@ -4,11 +4,9 @@ from ._gen import wire
 
 PROTOCOL_VERSION = wire.PROTOCOL
 AGENT_VERSION = "0.1.0"
-ENVD_VERSION = "0.5.7"
-"""What E2B clients may assume: recursive watches, stdin flag, default user, close_stdin, octet-stream uploads.
-
-0.6.2 and later would promise metadata of files, which are not kept here.
-"""
+ENVD_VERSION = "0.6.4"
+"""What E2B clients may assume: recursive watches with entries, stdin flag, default user, close_stdin, octet-stream
+uploads, metadata of files. No client of theirs asks for more than this."""
 
 HEAD_BYTES = 64 * 1024
 HEADER_COUNT = 128
@@ -67,6 +65,7 @@ ARGUMENT_BYTES = 128 * 1024 - 1
 """The kernel's bound on one argument or one environment entry (MAX_ARG_STRLEN)."""
 PATH_BYTES = 4096
 NAME_BYTES = 255
+METADATA_BYTES = 16 * 1024
 
 KILL_STOP_S = 2.0
 KILL_WAIT_S = 3.0

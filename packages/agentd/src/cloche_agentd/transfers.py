@@ -11,19 +11,21 @@ import re
 import stat
 import uuid
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from . import limits
 from .config import AgentConfig, KeeperHooks, User
 from .exchange import Exchange
 from .failures import AgentError, from_os_error, invalid_argument
+from .file_metadata import keep, metadata_of
 from .multipart import Data, Parser, Part, PartEnd, boundary_of
 from .paths import Resolver, absolute, check_regular, open_regular
 
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 _MODE: Final = re.compile(r"[0-7]{3,4}\Z")
 _NEW_FILE_MODE: Final = 0o644
+_NONE: Final[Mapping[str, str]] = {}
 TEMPORARY_PREFIX: Final = ".cloche-upload-"
 REPLACING_PREFIX: Final = TEMPORARY_PREFIX + "over-"
 """Of a temporary file whose target exists: watchers tell a write and not a creation."""
@@ -83,22 +85,29 @@ class FileTransfers:
         parameters = exchange.head.parameters()
         path = parameters.get("path")
         mode = mode_of(parameters.get("mode"))
+        metadata = metadata_of(exchange.head.headers)
         content_type = exchange.head.headers.get("content-type", "")
         body = decoded(exchange)
         if content_type.startswith("multipart/form-data"):
-            written = await self._upload_parts(body, boundary_of(content_type), path, mode, user)
+            written = await self._upload_parts(body, boundary_of(content_type), path, mode, user, metadata)
         else:
             upload = self.open(path or "", mode, user)
             try:
                 async for piece in body:
                     upload.write(piece)
-                written = [self.commit(upload)]
+                written = [self.commit(upload, metadata)]
             finally:
                 upload.discard()
         exchange.reply(200, json.dumps(written).encode())
 
     async def _upload_parts(
-        self, body: AsyncIterator[bytes], boundary: bytes, path: str | None, mode: int | None, user: User
+        self,
+        body: AsyncIterator[bytes],
+        boundary: bytes,
+        path: str | None,
+        mode: int | None,
+        user: User,
+        metadata: Mapping[str, str],
     ) -> list[dict[str, object]]:
         parser = Parser(boundary)
         written: list[dict[str, object]] = []
@@ -116,7 +125,7 @@ class FileTransfers:
                                 upload.write(data)
                         case PartEnd():
                             if upload is not None:
-                                written.append(self.commit(upload))
+                                written.append(self.commit(upload, metadata))
                                 upload = None
             if not parser.complete:
                 raise invalid_argument("the multipart body ends too early", "body")
@@ -127,9 +136,9 @@ class FileTransfers:
             raise invalid_argument("the request has no file", "body")
         return written
 
-    def commit(self, upload: Upload) -> dict[str, object]:
+    def commit(self, upload: Upload, metadata: Mapping[str, str] = _NONE) -> dict[str, object]:
         """Put a file in place and describe it."""
-        described = upload.commit()
+        described = upload.commit(metadata)
         self._uploaded(upload.target)
         return described
 
@@ -184,8 +193,9 @@ class Upload:
         os.lseek(self._fd, size, os.SEEK_SET)
         self.size = size
 
-    def commit(self) -> dict[str, object]:
-        """Put the file in place and describe it."""
+    def commit(self, metadata: Mapping[str, str] = _NONE) -> dict[str, object]:
+        """Put the file in place and describe it. A file that was there before loses its metadata to the new one."""
+        keep(self._fd, metadata, self._path)
         try:
             # Only now: writing takes set-user-id bits away.
             os.fchmod(self._fd, self._mode)
@@ -199,7 +209,8 @@ class Upload:
         os.close(self._fd)
         self._fd = -1
         name = posixpath.basename(self._path)
-        return {"path": self._path, "name": name, "type": "file", "size": self.size}
+        described: dict[str, object] = {"path": self._path, "name": name, "type": "file", "size": self.size}
+        return {**described, "metadata": dict(metadata)} if metadata else described
 
     def discard(self) -> None:
         """Remove what was written, unless it is in place."""
