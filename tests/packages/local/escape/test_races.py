@@ -19,7 +19,7 @@ import pytest
 from cloche_local.spec import Protections
 from tests.packages.local.sandboxes import HOST_ROOT, Sandbox, made, make_provider, opened
 
-_TRIES = 120
+_TRIES = 60
 _WATCHERS = 20
 _SWAP = """
 import ctypes, os
