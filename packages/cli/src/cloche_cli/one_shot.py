@@ -97,14 +97,14 @@ async def _run_program(request: RunRequest, invocation: Invocation) -> int:
         result = await _execute(sandbox, request, invocation)
         keep = request.keep
     finally:
-        await _leave(sandbox, keep=keep)
+        await leave(sandbox, keep=keep)
     saved = save_figures(result.results, request.figures)
     kept = usable_id(Doors(), sandbox.provider, sandbox.sandbox_id) if keep else None
     if invocation.json:
         invocation.emit({**code_document(result), "figures": [str(path) for path in saved], "sandbox_id": kept})
     else:
         _tell_results(result, saved, invocation, kept)
-    return _status(result, invocation)
+    return command_status(result, invocation)
 
 
 async def _execute(sandbox: AsyncSandbox, request: RunRequest, invocation: Invocation) -> Execution:
@@ -136,10 +136,10 @@ async def _run_command(request: ExecRequest, invocation: Invocation) -> int:
     except CommandTimeout as stopped:
         result = stopped.result
     finally:
-        await _leave(sandbox, keep=not mine)
+        await leave(sandbox, keep=not mine)
     if invocation.json:
         invocation.emit(command_document(result))
-    return _status(result, invocation)
+    return command_status(result, invocation)
 
 
 async def _create(
@@ -148,7 +148,7 @@ async def _create(
     return await AsyncSandbox.create(template, timeout=timeout_s + _MARGIN_S, provider=provider, egress=egress)
 
 
-async def _leave(sandbox: AsyncSandbox, *, keep: bool) -> None:
+async def leave(sandbox: AsyncSandbox, *, keep: bool) -> None:
     """Kill the sandbox, or only let go of it. Bounded, and also when this process is told to end."""
     with anyio.CancelScope(shield=True), anyio.move_on_after(_LEAVING_BOUND_S):
         try:
@@ -174,7 +174,8 @@ def _tell_results(result: Execution, saved: Sequence[Path], invocation: Invocati
         invocation.note(f"sandbox {kept} lives until its timeout; `abx sandbox kill {kept}` ends it")
 
 
-def _status(result: CommandResult, invocation: Invocation) -> int:
+def command_status(result: CommandResult, invocation: Invocation) -> int:
+    """The exit status for a result; what ended it, and what was denied to it, is told."""
     for denial in result.denied:
         invocation.note(f"denied by the network allowlist: {denial.target}")
         rule = denial.rule or "a rule for its address"

@@ -89,6 +89,12 @@ def _network(sandbox_id: str, allow: tuple[str, ...], remove: tuple[str, ...]) -
     return update_network(sandbox_id, allow, remove)
 
 
+def _watch(sandbox_id: str, path: str, recursive: bool, timeout: int | None) -> int:
+    from cloche_cli.watch import watch_directory
+
+    return watch_directory(sandbox_id, path, recursive=recursive, timeout_s=timeout)
+
+
 def _kill(sandbox_ids: tuple[str, ...]) -> int:
     from cloche_cli.sandboxes import kill_sandboxes
 
@@ -226,6 +232,22 @@ network = command(
     ],
 )
 
+watch = command(
+    "watch",
+    _watch,
+    help=(
+        "Tell what changes in a directory of a sandbox, a line for each change, until --timeout or Ctrl+C. With "
+        "--json each line is a document. The type overflow says that changes were missed."
+    ),
+    examples=["abx sandbox watch sb-7f3a /home/user -r", "abx --json sandbox watch sb-7f3a /srv --timeout 60"],
+    params=[
+        _id(),
+        click.Argument(["path"], type=Text(4096), metavar="PATH"),
+        click.Option(["-r", "--recursive"], is_flag=True, help="Tell what lies below its directories too."),
+        click.Option(["--timeout"], type=WholeNumber(1, 86400), help="Seconds to watch. Default: until Ctrl+C."),
+    ],
+)
+
 kill = command(
     "kill",
     _kill,
@@ -248,6 +270,7 @@ sandbox: click.Group = LazyGroup(
             ("endpoint", "endpoint"),
             ("diff", "diff"),
             ("network", "network"),
+            ("watch", "watch"),
             ("kill", "kill"),
         ]
     },
