@@ -121,12 +121,21 @@ def smoke(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers, `--picture FILE` draws them.
+    """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers, `--docs` puts them into the docs.
 
     The escape battery follows, side by side in a sandbox, in bubblewrap and in `docker run`.
     """
     python(session, "-m", "tests.benchmarks", *session.posargs)
     python(session, "-m", "tests.packages.local.escape.compare")
+
+
+@nox.session(default=False)
+def peers(session: nox.Session) -> None:
+    """Make the environment of the other libraries that `bench` measures beside ours. Nothing of ours requires them."""
+    from tests.benchmarks.environment import PEER_PACKAGES, PEERS
+
+    session.run(sys.executable, "-m", "venv", str(PEERS))
+    session.run(str(PEERS / "bin" / "pip"), "install", "--quiet", *PEER_PACKAGES)
 
 
 @nox.session(default=False)

@@ -6,26 +6,55 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
 
-from tests.benchmarks.contenders import call_group, create_group, one_shot_group, start_group
+from tests.benchmarks.many import ALIVE, at_once_group, file_group, memory_group
 from tests.benchmarks.measure import Group, run_rounds
+from tests.benchmarks.page import write_page
 from tests.benchmarks.picture import draw
 from tests.benchmarks.report import document, table
-
-# Rounds of a whole run and of the smoke test.
-GROUPS = ((create_group, 60, 3), (call_group, 300, 10), (start_group, 15, 1), (one_shot_group, 15, 1))
+from tests.benchmarks.single import call_group, create_group, one_shot_group, start_group, warm_group
 
 
-async def run(*, smoke: bool) -> list[Group]:
+@dataclass(frozen=True)
+class Plan:
+    """A group, and the rounds of a whole run and of the smoke test; 0 leaves it out of that."""
+
+    key: str
+    open: Callable[[], AbstractAsyncContextManager[Group]]
+    rounds: int
+    smoke_rounds: int
+    warm_up: int = 1
+
+
+PLANS = (
+    Plan("create", create_group, 40, 3),
+    Plan("warm", warm_group, 100, 3, 3),
+    Plan("call", call_group, 300, 10),
+    Plan("start", start_group, 15, 1),
+    Plan("one-shot", one_shot_group, 15, 1),
+    Plan("50", partial(at_once_group, 50), 5, 0),
+    Plan("100", partial(at_once_group, 100), 5, 0),
+    Plan("memory", memory_group, ALIVE, 0, 0),
+    Plan("file", file_group, 15, 1),
+)
+
+
+async def run(chosen: Sequence[str], *, smoke: bool) -> list[Group]:
     """Measure every group, one after the other; within a group the contenders take turns."""
     measured: list[Group] = []
-    for open_group, rounds, smoke_rounds in GROUPS:
-        async with open_group() as group:
-            await run_rounds(group, smoke_rounds if smoke else rounds)
+    for plan in PLANS:
+        rounds = plan.smoke_rounds if smoke else plan.rounds
+        if rounds == 0 or (chosen and plan.key not in chosen):
+            continue
+        async with plan.open() as group:
+            await run_rounds(group, rounds, plan.warm_up)
             measured.append(group)
     return measured
 
@@ -33,16 +62,22 @@ async def run(*, smoke: bool) -> list[Group]:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="a few rounds only: it works, not how fast")
+    parser.add_argument("--only", action="append", default=[], choices=[plan.key for plan in PLANS], help="this group")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every trial to FILE")
     parser.add_argument("--picture", metavar="FILE", type=Path, help="draw the medians as a PNG")
+    parser.add_argument("--docs", action="store_true", help="put table and picture into docs/explanation/speed.md")
     options = parser.parse_args(arguments)
-    groups = anyio.run(lambda: run(smoke=options.smoke))
+    groups = anyio.run(lambda: run(options.only, smoke=options.smoke))
     who = "root" if os.geteuid() == 0 else "an ordinary user"
-    sys.stdout.write(f"As {who}, Python {sys.version.split()[0]}, {os.cpu_count()} processors.\n\n{table(groups)}\n")
+    head = f"As {who}, Python {sys.version.split()[0]}, {os.cpu_count()} processors, Linux {os.uname().release}."
+    report = f"{head}\n\n{table(groups)}\n"
+    sys.stdout.write(report)
     if options.json is not None:
         options.json.write_text(json.dumps(document(groups), indent=1) + "\n")
     if options.picture is not None:
         draw(groups, options.picture)
+    if options.docs:
+        write_page(groups, report)
     failed = sum(len(contender.failures) for group in groups for contender in group.contenders)
     if failed:
         sys.stdout.write(f"{failed} trials failed.\n")

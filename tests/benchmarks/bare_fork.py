@@ -89,7 +89,7 @@ class Floor:
                 userns_fd=-1 if id_range is None else id_range.userns_fd,
             )
             root = mounts.build_root(self.plan, staging, Protections())
-            mounts.mount_proc(root, own=True)
+            mounts.mount_proc(root, own=True, sealed=True)
             mounts.seal_proc_sys(root)
             mounts.switch_root(root)
             if id_range is not None:

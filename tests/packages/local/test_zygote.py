@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cloche_contract.provider import InspectRequest, KillRequest
+from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest, ListRequest
 from cloche_local import templates
 from cloche_local.provider import LocalProvider
 from tests.packages.local.sandboxes import (
@@ -131,6 +131,27 @@ async def test_what_waits_for_one_template_is_not_given_to_another(provider: Loc
             shown = await sandbox.run("python3 -c 'import numpy'")
             assert (shown.exit_code == 0) is listed
             await provider.kill(KillRequest(sandbox_id=sandbox.id))
+
+
+async def test_a_hundred_requests_at_once_are_all_served(provider: LocalProvider) -> None:
+    """Issue 3, speed. More of them than the zygote's socket holds: the others wait for room, each by itself."""
+    await provider.warm()
+    zygote = zygote_pid()
+    os.kill(zygote, signal.SIGSTOP)
+    made_ids: list[str] = []
+
+    async def one() -> None:
+        record = await provider.create(CreateRequest(template="base", timeout=120))
+        made_ids.append(record.sandbox_id)
+        await provider.kill(KillRequest(sandbox_id=record.sandbox_id))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(100):
+            tasks.start_soon(one)
+        await anyio.wait_all_tasks_blocked()
+        os.kill(zygote, signal.SIGCONT)
+    assert len(set(made_ids)) == 100
+    assert (await provider.list(ListRequest())).sandboxes == []
 
 
 def _tree(pid: int) -> list[int]:

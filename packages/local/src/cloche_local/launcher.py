@@ -279,9 +279,25 @@ async def _send(control: socket.socket, message: Mapping[str, object], fds: list
             socket.send_fds(control, [raw], fds)
             return
         except BlockingIOError:
-            await anyio.wait_writable(control)
+            await _until_writable(control)
         except OSError as error:
             raise ZygoteGone from error
+
+
+async def _until_writable(control: socket.socket) -> None:
+    """Wait on a descriptor of one's own: an event loop lets one task wait for each, and many requests share a zygote.
+
+    Raises:
+        ZygoteGone: the socket was closed meanwhile.
+    """
+    try:
+        own = os.dup(control.fileno())
+    except OSError as error:
+        raise ZygoteGone from error
+    try:
+        await anyio.wait_writable(own)
+    finally:
+        os.close(own)
 
 
 async def _send_all(channel: socket.socket, body: bytes, fds: list[int]) -> None:

@@ -1,0 +1,25 @@
+"""docs/explanation/speed.md: the measured table and picture in a page that is otherwise written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.benchmarks.environment import ROOT
+from tests.benchmarks.measure import Group
+from tests.benchmarks.picture import draw
+
+PAGE = ROOT / "docs" / "explanation" / "speed.md"
+PICTURE = ROOT / "docs" / "explanation" / "speed.png"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+def write_page(groups: Sequence[Group], report: str) -> None:
+    """Replace what stands between the two marks of the page, and its picture."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} has lost its marks")
+    draw(groups, PICTURE)
+    measured = f"\n![The medians as bars]({PICTURE.name})\n\n```text\n{report.rstrip()}\n```\n"
+    PAGE.write_text(f"{before}{BEGIN}{measured}{END}{after}", encoding="utf-8")
