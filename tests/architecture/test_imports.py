@@ -153,7 +153,7 @@ def third_parties(path: Path) -> set[str]:
     return {
         module
         for module in imported_modules(path)
-        if module not in sys.stdlib_module_names and not module.startswith("cloche_")
+        if module not in sys.stdlib_module_names and not module.startswith(("cloche_", "agent_sandbox"))
     }
 
 

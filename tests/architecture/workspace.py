@@ -23,6 +23,7 @@ ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),
     "cli": frozenset({"anyio", "click", "rich"}),
+    "compat": frozenset(),
 }
 # Installed by an extra only, and counted with the package where it imports.
 ALLOWED_EXTRAS: Mapping[str, frozenset[str]] = {

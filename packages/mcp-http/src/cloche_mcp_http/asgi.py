@@ -51,4 +51,14 @@ def _app() -> ASGIApp:
 
 async def asgi_app(scope: Scope, receive: Receive, send: Send) -> None:
     """The application of this process's environment."""
-    await _app()(scope, receive, send)
+    try:
+        app = _app()
+    except ConfigurationInvalid as error:
+        if scope["type"] != "lifespan":
+            raise
+        # An exception would read as "has no lifespan": the server would start, and fail at each request.
+        told = f"{error.text} (setting: {error.details['setting']})"
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": told})
+        return
+    await app(scope, receive, send)

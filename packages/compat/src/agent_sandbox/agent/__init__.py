@@ -1,0 +1,1 @@
+"""The MCP servers, under the paths that deployments name."""
