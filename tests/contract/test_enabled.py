@@ -121,3 +121,23 @@ def test_advice_that_is_left_empty_is_replaced() -> None:
     """An error always says what to do next."""
     failure = envelope("sandbox", ERRORS["sandbox_expired"]())
     assert enabled(exclude=["create_sandbox"]).without_others(failure)["suggestion"] == ""
+
+
+def test_o12_limits_of_output_are_documented_where_a_model_reads_them() -> None:
+    """sandbox-sdk#370: in the description of the result or of the argument that sets it."""
+    for tool, place, text in (
+        ("run_command", "outputSchema", "at most 30000 characters"),
+        ("run_code", "outputSchema", "at most 30000 characters"),
+        ("get_task", "inputSchema", "1 to 30000, default 16384"),
+        ("get_task", "outputSchema", "the first 768 KiB and the last 256 KiB"),
+        ("download_file", "inputSchema", "1 to 1048576"),
+        ("upload_file", "inputSchema", "at most 1048576 bytes"),
+    ):
+        assert text in json.dumps(published(tool)[place]), tool
+    assert "30000 characters" in enabled().instructions
+
+
+def test_t27_a_model_is_told_to_start_long_work_in_the_background() -> None:
+    """xpipe#870, claude-code#43791: clients give up after a minute; a wait for a task ends before."""
+    assert "start_task" in enabled().instructions
+    assert published("get_task")["inputSchema"]["properties"]["wait"]["maximum"] < 60

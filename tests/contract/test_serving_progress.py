@@ -43,7 +43,7 @@ class Heard:
             await self._more.wait()
 
 
-async def test_a_waiting_client_hears_at_once_and_then_at_every_interval(mode: str) -> None:
+async def test_t28_a_waiting_client_hears_at_once_and_then_at_every_interval(mode: str) -> None:
     clock, heard, done = HandClock(), Heard(), anyio.Event()
 
     async def wait(request: RunCommandInput, call: ToolCall) -> RunCommandOutput:
@@ -66,7 +66,7 @@ async def test_a_waiting_client_hears_at_once_and_then_at_every_interval(mode: s
     assert PROGRESS_INTERVAL_S <= 20
 
 
-async def test_values_rise_whatever_the_handler_reports(mode: str) -> None:
+async def test_t28_values_rise_whatever_the_handler_reports(mode: str) -> None:
     heard = Heard()
 
     async def report(request: RunCommandInput, call: ToolCall) -> RunCommandOutput:
@@ -80,7 +80,7 @@ async def test_values_rise_whatever_the_handler_reports(mode: str) -> None:
     assert [value for value, _ in heard.values] == [0, 10, 11, 12, 50]
 
 
-async def test_nothing_is_sent_to_whoever_did_not_ask(mode: str) -> None:
+async def test_t28_nothing_is_sent_to_whoever_did_not_ask(mode: str) -> None:
     clock = HandClock()
 
     async def report(request: RunCommandInput, call: ToolCall) -> RunCommandOutput:

@@ -11,6 +11,7 @@ import pytest
 from cloche_contract.errors import (
     ClocheError,
     DefaultSandboxLost,
+    IdempotencyConflict,
     NoDefaultSandbox,
     ProviderUnavailable,
     SandboxNotFound,
@@ -296,4 +297,19 @@ async def test_the_end_destroys_what_was_being_discarded(doors: Doors, scripted_
             await killing.reached.wait()
             everything.cancel()
             await anyio.lowlevel.checkpoint()
+    assert scripted_plane.alive == []
+
+
+async def test_l4_a_create_that_is_tried_again_with_its_key_makes_one_sandbox(
+    doors: Doors, scripted_plane: ScriptedPlane
+) -> None:
+    """E2B#1658: the answer was lost, the sandbox is there; other arguments under the same key are a conflict."""
+    scripted_plane.script.fail_next("create", ProviderUnavailable(), answer_lost=True)
+    with pytest.raises(ProviderUnavailable):
+        await AsyncSandbox.create(idempotency_key="key", doors=doors)
+    (made,) = scripted_plane.alive
+    async with await AsyncSandbox.create(idempotency_key="key", doors=doors) as again:
+        assert again.sandbox_id == made
+        with pytest.raises(IdempotencyConflict):
+            await AsyncSandbox.create(idempotency_key="key", timeout=7, doors=doors)
     assert scripted_plane.alive == []

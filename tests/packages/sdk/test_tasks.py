@@ -5,14 +5,18 @@ The agent runs here without isolation; tests/packages/local shows them in a sand
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from cloche_contract.client import AgentClient
 from cloche_contract.errors import ProviderUnavailable
 from cloche_sdk import AsyncSandbox, Doors, SandboxSession, load_settings
+from cloche_sdk._http import AgentHttp
 from cloche_sdk.hidden import hidden_values
 from cloche_sdk.toolset import SandboxToolSet
 from cloche_testkit.plane import ScriptedPlane
@@ -59,6 +63,17 @@ async def test_a_task_starts_at_once_and_is_read_later(tools: Tools) -> None:
     assert (found["stdout_offset"], found["stdout_size"], found["stdout_truncated"]) == (4, 4, False)
     again = await tools.call("get_task", sandbox_id=made["sandbox_id"], task_id=made["task_id"], stdout_offset=4)
     assert (again["stdout"], again["stdout_offset"]) == ("", 4)
+
+
+async def test_t27_long_work_is_started_at_once_and_fetched_later(tools: Tools, tmp_path: Path) -> None:
+    """xpipe#870: the call is over while the work goes on; a second start is a second task and never a retry."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    made = await started(tools, f"cat {gate}", timeout=3600)
+    ids = {"sandbox_id": made["sandbox_id"], "task_id": made["task_id"]}
+    assert (await tools.call("get_task", **ids))["state"] == "running"
+    await anyio.to_thread.run_sync(gate.write_text, "the result")
+    assert (await ended(tools, made))["stdout"] == "the result"
 
 
 async def test_no_sandbox_is_made_for_a_task(tools: Tools, unsandboxed_plane: ScriptedPlane) -> None:
@@ -269,3 +284,24 @@ async def test_sandbox_tasks_are_listed_oldest_first(scripted_doors: Doors, unsa
         first = await sandbox.tasks.start("true", envs={"A": "b"})
         second = await sandbox.tasks.start("true")
         assert [task.task_id for task in await sandbox.tasks.list()] == [first.task_id, second.task_id]
+
+
+async def test_t24_no_connection_gives_up_before_its_work(
+    scripted_doors: Doors, unsandboxed_plane: ScriptedPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vercel/sandbox PR#172: how long the agent may stay silent, for each kind of work; http_timeout comes on top."""
+    waited: list[float] = []
+    request = AgentHttp.request
+
+    def noting(self: AgentHttp, *words: Any, **options: Any) -> Any:
+        waited.append(options["read_timeout_s"])
+        return request(self, *words, **options)
+
+    monkeypatch.setattr(AgentHttp, "request", noting)
+    async with await AsyncSandbox.create(doors=scripted_doors) as sandbox:
+        patience_s = sandbox.link.patience_s
+        task = await sandbox.tasks.start("true", timeout=3600)
+        await sandbox.run_code("1", timeout=360)
+        await sandbox.tasks.get(task.task_id, wait=45)
+    assert waited[1] >= 360
+    assert max(waited[2:]) == 45 + patience_s
