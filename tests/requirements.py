@@ -124,6 +124,7 @@ FAULTS: Mapping[str, Requirement] = {
     "L4": Requirement("A create that is tried again with its key makes one sandbox.", "E2B#1658"),
     "L5": Requirement("Parallel commands do not mix their output.", "deer-flow#1435"),
     "L7": Requirement("A server killed with SIGKILL leaves nothing past the deadline.", "node-code-sandbox-mcp#51"),
+    "L8": Requirement("What is removed is dead by its lock, whatever its age or record says.", "hermes-agent#75467"),
     "L9": Requirement("A reused pid is not mistaken for its former owner.", "llxprt-code#3449"),
     "L15": Requirement("A sandbox that nobody uses ends by its lease, which each use renews.", "OpenSandbox#759"),
     "L17": Requirement("A call after the end of a lifetime says that it is over.", "E2B#736"),

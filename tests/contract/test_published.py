@@ -87,7 +87,13 @@ def test_no_secret_is_read_from_the_configuration_file() -> None:
 def _sample(kind: type[ClocheError]) -> ClocheError:
     catalogue: dict[str, Any] = json.loads((ROOT / "schemas/errors/catalog.json").read_text(encoding="utf-8"))
     values = {"string": "x", "integer": 7, "boolean": True, "array": ("a", "b")}
-    known = {"Capability": "files", "BackendCause": "kernel_too_old", "LimitResource": "memory", "Language": ("r",)}
+    known = {
+        "Capability": "files",
+        "BackendCause": "kernel_too_old",
+        "LimitResource": "memory",
+        "Language": ("r",),
+        "RecordProblem": "newer",
+    }
     details = {
         key: known[node["enum"]] if "enum" in node else values[node["type"]]
         for key, node in catalogue["errors"][kind.code]["details"].items()

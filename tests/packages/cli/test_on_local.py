@@ -133,6 +133,58 @@ def test_diff_shows_what_was_changed_as_text_and_as_json(abx_process: Run) -> No
     assert abx_process("sandbox", "diff", sandbox_id).returncode == 4
 
 
+def test_logs_tell_what_happened_also_after_the_end(abx_process: Run) -> None:
+    """Issue 3, part 5: no payload; followed to the end."""
+    sandbox_id = abx_process("sandbox", "create").stdout.strip()
+    abx_process("exec", "--sandbox", sandbox_id, "--", "echo s3cret; exit 3")
+    lines = abx_process("sandbox", "logs", sandbox_id).stdout.splitlines()
+    assert [line.split()[2] for line in lines] == ["started", "command_ended", "call"]
+    assert "POST /process.Process/Start 200" in lines[2]
+    abx_process("sandbox", "kill", sandbox_id)
+    followed = abx_process("--json", "sandbox", "logs", sandbox_id, "--follow").stdout.splitlines()
+    assert json.loads(followed[-1])["facts"] == {"reason": "killed"}
+    assert "s3cret" not in "".join(followed)
+    document = json.loads(abx_process("sandbox", "logs", sandbox_id, "--limit", "1", "--json").stdout)
+    assert (document["alive"], [event["event"] for event in document["events"]]) == (False, ["ended"])
+    assert abx_process("sandbox", "logs", "neverwas").returncode == 4
+
+
+def test_prune_tells_what_it_frees_and_leaves_what_lives(abx_process: Run, environ: Mapping[str, str]) -> None:
+    """Issue 3, part 7."""
+    sandbox_id = abx_process("sandbox", "create").stdout.strip()
+    abx_process("run", "1")
+    dead = Path(environ["ABX_LOCAL_STATE_DIR"], "dead1")
+    dead.mkdir()
+    (dead / "record.json").write_text("x" * 5000)
+    dry = abx_process("prune", "--dry-run")
+    assert str(dead) in dry.stdout
+    assert "would remove" in dry.stdout
+    assert dead.exists()
+    told = json.loads(abx_process("prune", "--json", "--logs-older-than", "0").stdout)
+    kinds = {each["kind"] for each in told["removed"]}
+    assert kinds == {"sandbox", "log"}
+    assert (told["dry_run"], told["failed"], told["size"] > 5000) == (False, [], True)
+    assert not dead.exists()
+    assert abx_process("prune", "--logs-older-than", "0").stdout == "Nothing is left to remove.\n"
+    assert abx_process("exec", "--sandbox", sandbox_id, "echo alive").stdout == "alive\n"
+    assert abx_process("sandbox", "kill", "--all").stdout == f"killed {sandbox_id}\n"
+    # What the sandbox stood on is removed once nothing stands on it.
+    assert "template" in abx_process("prune").stdout
+
+
+def test_a_sandbox_of_a_newer_version_is_listed_with_what_to_do(abx_process: Run, environ: Mapping[str, str]) -> None:
+    """Issue 3, part 7: `abx sandbox list` does not crash, and nothing is guessed."""
+    sandbox_id = abx_process("sandbox", "create").stdout.strip()
+    record = Path(environ["ABX_LOCAL_STATE_DIR"], sandbox_id, "record.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "version": 2}))
+    listed = abx_process("sandbox", "list")
+    assert sandbox_id in listed.stdout
+    assert "made by a newer version" in listed.stderr
+    refused = abx_process("--json", "exec", "--sandbox", sandbox_id, "true")
+    assert json.loads(refused.stderr)["code"] == "sandbox_incompatible"
+    assert abx_process("sandbox", "kill", sandbox_id).returncode == 0
+
+
 def test_doctor_says_that_this_machine_can(abx_process: Run) -> None:
     ran = abx_process("doctor", "--json")
     report = json.loads(ran.stdout)

@@ -105,6 +105,45 @@ def test_list_for_a_person_is_a_table(abx: Abx) -> None:
     assert row.split()[:3] == ["sb0001", "base", "running"]
 
 
+def test_list_tells_ages_as_people_read_them(abx: Abx) -> None:
+    abx(["sandbox", "create", "--timeout", "7200"])
+    row = abx(["sandbox", "list"]).out.splitlines()[1]
+    assert row.split()[4:] == ["s", "ago", "in", "1", "h"] or row.split()[4:] == ["s", "ago", "in", "2", "h"]
+
+
+def test_list_of_all_goes_through_every_page_and_filters_hold_together(abx: Abx, scripted: ScriptedPlane) -> None:
+    for number in range(3):
+        abx(["sandbox", "create", *(["--region", "north"] if number else [])])
+    document = json.loads(abx(["--json", "sandbox", "list", "--all", "--limit", "1"]).out)
+    assert [entry["sandbox_id"] for entry in document["sandboxes"]] == ["sb0003", "sb0002", "sb0001"]
+    words = ["sandbox", "list", "--filter", "region=north", "--filter", "id=sb0002"]
+    assert [line.split()[0] for line in abx(words).out.splitlines()] == ["ID", "sb0002"]
+    for wrong in ("region", "region=", "envs=x", "=x"):
+        refused = abx(["sandbox", "list", "--filter", wrong])
+        assert (refused.status, "id, template, status, region" in refused.err) == (2, True)
+
+
+def test_kill_all_takes_every_sandbox_and_no_ids(abx: Abx, scripted: ScriptedPlane) -> None:
+    assert abx(["sandbox", "kill", "--all"]).out == "No sandbox is alive.\n"
+    for _ in range(2):
+        abx(["sandbox", "create"])
+    assert abx(["sandbox", "kill", "--all", "sb0001"]).status == 2
+    assert abx(["sandbox", "kill"]).status == 2
+    assert json.loads(abx(["sandbox", "kill", "--all", "--json"]).out) == {
+        "success": True,
+        "killed": ["sb0002", "sb0001"],
+    }
+    assert scripted.alive == []
+
+
+@pytest.mark.parametrize("words", [["sandbox", "diff", "sb0001"], ["sandbox", "logs", "sb0001"], ["prune"]])
+def test_what_a_provider_cannot_tell_is_refused(abx: Abx, words: list[str]) -> None:
+    """Decision D23."""
+    abx(["sandbox", "create"])
+    ran = abx(["--json", *words])
+    assert (ran.status, json.loads(ran.err)["code"]) == (1, "unsupported_operation")
+
+
 def test_get_shows_nine_facts_and_neither_connects_nor_renews(abx: Abx, scripted: ScriptedPlane) -> None:
     """Seed 000, 32, 37 and 40."""
     abx(["sandbox", "create"])

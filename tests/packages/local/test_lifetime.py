@@ -232,6 +232,8 @@ async def test_a_hundred_creates_and_kills_leak_no_descriptor(provider: LocalPro
 class _BlockedAgent:
     """An agent that never looks at a clock again."""
 
+    protocol = "1"
+
     def keep(self, keeper: keeper_module.Keeper, link: socket.socket) -> int:
         asyncio.run(keeper.receive_orders())
         while True:

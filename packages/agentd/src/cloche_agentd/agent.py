@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Final
 
 from . import connect, fields, limits
+from .calls import CallRecord
 from .config import AgentConfig, KeeperHooks, User
 from .exchange import Exchange
 from .execute import Interpreters
@@ -35,6 +36,10 @@ UnaryMethod = Callable[[Mapping[str, object], User], Awaitable[Mapping[str, obje
 Answer = Coroutine[None, None, None]
 
 _UNAUTHORIZED: Final = "unauthorized access, please provide a valid access token or method signing if supported"
+_PLAIN_PATHS: Final = (
+    *("/execute", "/files", "/metrics", "/envs", "/contexts"),
+    *("/cloche/info", "/cloche/kill", "/cloche/network", "/cloche/changes"),
+)
 _INTERPRETER_PORT: Final = "49999"
 
 
@@ -82,7 +87,8 @@ class Agent:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._compose(link_socket, tasks)
-                server = Server(self._handle, tasks)
+                calls = CallRecord(self._hooks.record, frozenset({*self._unary, *self._streams, *_PLAIN_PATHS}))
+                server = Server(self._handle, tasks, calls.done)
                 try:
                     if self._config.begin_interpreter:
                         tasks.create_task(self._interpreters.begin())

@@ -80,6 +80,10 @@ def _kill_nothing() -> None:
     return None
 
 
+def _record_nothing(_event: str, _facts: Mapping[str, object]) -> None:
+    return None
+
+
 def _no_kills() -> int:
     return 0
 
@@ -122,6 +126,8 @@ class KeeperHooks:
             configuration is whole from the start.
         update_network: add and remove rules of the allowlist; returns those in force, or None where the sandbox has
             no allowlist. ValueError: one is malformed.
+        record: something happened that the sandbox's owner may read later: `call`, `command_ended`, `code_ended`,
+            `denied`. Never a payload, a path or a value; must not block and not fail.
         changes: one page of what programs changed in the file system: how many entries at most, and the cursor of the
             page before. ValueError: no page gave it. None where nothing can tell.
     """
@@ -137,6 +143,7 @@ class KeeperHooks:
     denials_since: Callable[[int], Sequence[Mapping[str, str]]] = _no_denials
     orders: Callable[[], Awaitable[Orders]] | None = None
     update_network: Callable[[Sequence[str], Sequence[str]], Awaitable[Sequence[str] | None]] = _no_network
+    record: Callable[[str, Mapping[str, object]], None] = _record_nothing
     changes: Callable[[int, str], Awaitable[Mapping[str, object]]] | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,10 @@ class Exchange:
         self.gone = False
         self.started = False
         self.unhurried = False
+        self.status = 0
+        """Of the answer; 0 while there is none."""
+        self.began = time.monotonic()
+        self.on_done: Callable[[Exchange], None] = _told_nobody
         self.on_gone: Callable[[], None] | None = None
         self.on_resume: Callable[[], None] | None = None
         self._connection = connection
@@ -110,6 +115,7 @@ class Exchange:
 
     def reply(self, status: int, body: bytes = b"", content_type: str = JSON_TYPE, headers: Headers = ()) -> None:
         """Send a whole answer."""
+        self.status = status
         fields = list(headers)
         if body:
             fields.append(("content-type", content_type))
@@ -122,6 +128,7 @@ class Exchange:
 
     def begin(self, status: int, content_type: str, headers: Headers = (), length: int | None = None) -> None:
         """Start an answer in pieces. Its head leaves with the first piece; until then `reply` may replace it."""
+        self.status = status
         fields = [*headers, ("content-type", content_type)]
         if length is None:
             self._chunked = True
@@ -187,8 +194,10 @@ class Exchange:
         for waiter in (self._body_waiter, self._drain_waiter):
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
-        if self.on_gone is not None and not self.finished:
-            self.on_gone()
+        if not self.finished:
+            self.on_done(self)
+            if self.on_gone is not None:
+                self.on_gone()
 
     def _with_connection(self, fields: list[tuple[str, str]]) -> list[tuple[str, str]]:
         if not self.head.keep_alive:
@@ -205,8 +214,14 @@ class Exchange:
             return
         self.finished = True
         self._pieces.clear()
+        if not self.gone:
+            self.on_done(self)
         self._connection.exchange_done(self)
 
 
 def _nothing() -> None:
+    return None
+
+
+def _told_nobody(_exchange: Exchange) -> None:
     return None

@@ -147,6 +147,10 @@ class Interpreters:
             "output_files": self.outputs.since(start_ns, cwd, finish.files),
         }
         denied = [dict(entry) for entry in self._hooks.denials_since(denial_mark)]
+        told = ("exit_code", "stop_reason", "state_kept")
+        self._hooks.record("code_ended", {name: last[name] for name in told})
+        for entry in denied:
+            self._hooks.record("denied", {"target": entry["target"]})
         if denied:
             last["denied"] = denied
         if replaced is not None:

@@ -327,6 +327,10 @@ class Processes:
         denied = [dict(entry) for entry in self._hooks.denials_since(process.denial_mark)]
         if denied:
             last_frame = connect.message({"event": {"denied": {"targets": denied}}}) + last_frame
+        ended = {"exit_code": ending.exit_code, "stop_reason": ending.stop_reason}
+        self._hooks.record("command_ended", ended)
+        for entry in denied:
+            self._hooks.record("denied", {"target": entry["target"]})
         process.finish(ending, last_frame)
         if self._running.pop(process.pid, None) is not None:
             if (former := self._ended.pop(process.pid, None)) is not None:

@@ -252,9 +252,12 @@ class Connection(asyncio.Protocol):
 class Server:
     """Accepts connections on given listeners and runs a handler per request, inside one task group."""
 
-    def __init__(self, handler: Handler, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, handler: Handler, tasks: asyncio.TaskGroup, on_done: Callable[[Exchange], None] | None = None
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self._handler = handler
+        self._on_done = on_done
         self._tasks = tasks
         self._connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
@@ -288,6 +291,8 @@ class Server:
 
     def start(self, exchange: Exchange) -> None:
         """Answer a request: at once where the handler can, else in a task."""
+        if self._on_done is not None:
+            exchange.on_done = self._on_done
         if self._closed:
             exchange.abort()
             return

@@ -5,6 +5,7 @@ Click's own echo what was typed.
 
 import os
 import re
+from collections.abc import Sequence
 
 import click
 
@@ -70,6 +71,24 @@ class Text(click.ParamType[str]):
         if not text.strip() or len(text) > self.maximum or "\0" in text:
             raise Refused("length", f"must be 1 to {self.maximum} characters and not blank.")
         return text
+
+
+class Pair(click.ParamType[tuple[str, str]]):
+    """`NAME=VALUE` with a name of a closed list."""
+
+    name = "pair"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        name, separator, text = str(value).partition("=")
+        if name not in self.names or not separator or not text:
+            raise Refused("pattern", f"must be NAME=VALUE, with a NAME of: {', '.join(self.names)}.")
+        return name, text
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "NAME=VALUE"
 
 
 class OneOf(click.Choice[str]):

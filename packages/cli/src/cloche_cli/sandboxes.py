@@ -7,8 +7,6 @@ from typing import Any
 
 from cloche_cli.invocation import Invocation, current
 from cloche_cli.running import run_async
-from cloche_contract.errors import ClocheError
-from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
 from cloche_contract.provider import InspectRequest, InspectResult, SandboxProvider, UpdateNetworkRequest
 from cloche_sdk import AsyncSandbox
 from cloche_sdk.providers import Doors, ProviderPool
@@ -30,27 +28,10 @@ class CreateOptions:
     provider: str | None = None
 
 
-@dataclass(frozen=True)
-class ListOptions:
-    """Which sandboxes, and which page of them."""
-
-    limit: int
-    offset: int
-    status: SandboxStatus | None = None
-    region: str | None = None
-    provider: str | None = None
-
-
 def create_sandbox(options: CreateOptions) -> int:
     """Make a sandbox that outlives this process, and tell its id."""
     invocation = current()
     return run_async(lambda: _create(options, invocation))
-
-
-def list_sandboxes(options: ListOptions) -> int:
-    """List one page of sandboxes."""
-    invocation = current()
-    return run_async(lambda: _list(options, invocation))
 
 
 def show_sandbox(sandbox_id: str) -> int:
@@ -77,12 +58,6 @@ def update_network(sandbox_id: str, allow: Sequence[str], remove: Sequence[str])
     return run_async(lambda: _update_network(sandbox_id, allow, remove, invocation))
 
 
-def kill_sandboxes(sandbox_ids: Sequence[str]) -> int:
-    """Kill each sandbox; the first failure is told after all were tried."""
-    invocation = current()
-    return run_async(lambda: _kill(sandbox_ids, invocation))
-
-
 async def _create(options: CreateOptions, invocation: Invocation) -> int:
     doors = Doors()
     sandbox = await AsyncSandbox.create(
@@ -107,24 +82,6 @@ async def _create(options: CreateOptions, invocation: Invocation) -> int:
                 invocation.note(f"listening on {sandbox.url}; `abx sandbox endpoint {name}` tells the token")
     finally:
         await sandbox.close()
-    return 0
-
-
-async def _list(options: ListOptions, invocation: Invocation) -> int:
-    doors = Doors()
-    page = await AsyncSandbox.list(
-        options.status, options.limit, options.offset, region=options.region, provider=options.provider, doors=doors
-    )
-    provider = options.provider or doors.default_provider
-    page = [entry.model_copy(update={"sandbox_id": usable_id(doors, provider, entry.sandbox_id)}) for entry in page]
-    if invocation.json:
-        entries = [entry.model_dump(mode="json") for entry in page]
-        invocation.emit({"sandboxes": entries, "limit": options.limit, "offset": options.offset})
-        return 0
-    from cloche_cli.tables import print_table
-
-    columns = ("ID", "TEMPLATE", "STATUS", "STARTED", "ENDS")
-    print_table(columns, [_row(entry) for entry in page], empty="No sandbox is alive.")
     return 0
 
 
@@ -178,25 +135,6 @@ async def _update_network(sandbox_id: str, allow: Sequence[str], remove: Sequenc
     return 0
 
 
-async def _kill(sandbox_ids: Sequence[str], invocation: Invocation) -> int:
-    killed: list[str] = []
-    failure: ClocheError | None = None
-    for sandbox_id in sandbox_ids:
-        try:
-            await AsyncSandbox.kill_by_id(sandbox_id)
-        except ClocheError as error:
-            failure = failure or error
-        else:
-            killed.append(sandbox_id)
-    if invocation.json:
-        invocation.emit({"success": failure is None, "killed": killed})
-    else:
-        invocation.write("".join(f"killed {sandbox_id}\n" for sandbox_id in killed))
-    if failure is not None:
-        raise failure
-    return 0
-
-
 def usable_id(doors: Doors, provider: str, sandbox_id: str) -> str:
     """The id as the next command takes it: with its provider, unless that is the default one."""
     return sandbox_id if provider == doors.default_provider else f"{provider}:{sandbox_id}"
@@ -237,10 +175,6 @@ def _print_inspection(result: InspectResult, invocation: Invocation) -> None:
         ],
         empty="No mounts of its own.",
     )
-
-
-def _row(entry: SandboxMetadata) -> tuple[str, ...]:
-    return (entry.sandbox_id, _shown(entry.template), entry.status, _shown(entry.started_at), _shown(entry.end_at))
 
 
 def _shown(value: object) -> str:

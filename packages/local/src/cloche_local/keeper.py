@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NoReturn, Protocol
 
-from cloche_local import init, limits, users
+from cloche_local import init, journal, limits, state, users
 from cloche_local import syscalls as sys_
 from cloche_local.changes import Changes
 from cloche_local.egress_link import EgressLink
@@ -33,6 +33,11 @@ BACKSTOP_S = 5
 
 class Agent(Spawner, Protocol):
     """The in-sandbox agent, as the zygote hands it in: it is the one module that may import it."""
+
+    @property
+    def protocol(self) -> str:
+        """Version of the protocol that clients speak with it."""
+        ...
 
     def keep(self, keeper: "Keeper", link: socket.socket) -> int:
         """Wait for the keeper's orders, then serve clients until the sandbox ends."""
@@ -70,6 +75,7 @@ class Keeper:
         self._started_at = 0.0
         self._token = ""
         self._changes: Changes | None = None
+        self._end_told = False
         self.on_renewed: Callable[[], None] = lambda: None
         self._agent = agent
         self._ground = ground
@@ -114,10 +120,17 @@ class Keeper:
         # Without a deadline the sandbox is in the making for everybody else.
         end_at = self._write_deadline()
         self.on_renewed()
+        self._tell_start(spec)
         if not self._orders.answer({"ready": os.getpid(), "started_at": self._started_at, "end_at": end_at}):
             # Whoever asked took it back or is gone; nobody else knows the id.
             os._exit(1)
         return spec, [listener, *self._orders.listeners]
+
+    def _tell_start(self, spec: SandboxSpec) -> None:
+        holds = self.shape.limits
+        wanted = {"pids": holds.pids, "memory_mb": holds.memory_mb, "cpus": holds.cpus}
+        limited = {name: value for name, value in wanted.items() if value is not None}
+        self.tell("started", {"template": spec.template, "lifetime_s": spec.timeout_s, **limited})
 
     def _take(self, spec: SandboxSpec) -> socket.socket:
         """Become the keeper of this sandbox: write what another process needs to find it, and give up the host.
@@ -148,7 +161,7 @@ class Keeper:
         """What another process needs to find and show this sandbox. No environment value, no key, no token."""
         holds = self.shape.limits
         return {
-            "version": 1,
+            "version": state.RECORD_VERSION,
             "sandbox_id": spec.sandbox_id,
             "template": spec.template,
             "metadata": spec.metadata,
@@ -168,6 +181,8 @@ class Keeper:
             "binds": [bind.target for bind in self.shape.root.binds],
             "has_egress": spec.egress is not None,
             "port": spec.port,
+            "skeleton": os.path.basename(self.shape.root.skeleton),
+            "agent_protocol": self._agent.protocol,
         }
 
     def _namespaces(self) -> list[str]:
@@ -206,9 +221,21 @@ class Keeper:
 
     def end(self) -> None:
         """Everything inside is dead: let go of the lock, so that nobody lists the sandbox any more."""
+        self.tell_end("killed")
         if self.egress is not None:
             self.egress.close()
         self._place.unlock()
+
+    def tell(self, event: str, facts: Mapping[str, object]) -> None:
+        """Add an event to the sandbox's log."""
+        if not self._end_told or event == journal.ENDED:
+            self._place.journal.write(event, facts)
+
+    def tell_end(self, reason: str) -> None:
+        """Tell why the sandbox ends; the first reason is the one that holds."""
+        if not self._end_told:
+            self._end_told = True
+            self.tell(journal.ENDED, {"reason": reason})
 
     def remaining_s(self) -> float:
         """Seconds until the deadline; not positive when it has passed."""

@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import Mapping
 
-from cloche_local import state
+from cloche_local import journal, state
 
 _DEADLINE_BYTES = 64
 _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -29,6 +29,7 @@ class Place:
         self._runtime = os.open(runtime_folder, flags | os.O_NOFOLLOW)
         self._lock = -1
         self._deadline = -1
+        self.journal = journal.Journal(-1)
 
     def listen(self, name: str) -> socket.socket:
         """Listen on `name` in the runtime folder, whatever its length: a socket address ends after 108 bytes."""
@@ -63,6 +64,7 @@ class Place:
             fd = os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
             os.write(fd, content.encode())
             os.close(fd)
+        self.journal = journal.create(sandbox_id, self._state)
         self._deadline = os.open("deadline", _NEW_FILE, 0o600, dir_fd=folder)
         os.close(folder)
         # The name appears with the lock held: a sweep never takes a sandbox in the making for a dead one.

@@ -10,8 +10,8 @@ from cloche_contract.errors import BackendUnavailable
 from cloche_local import probe, templates
 from cloche_local.launcher import Launcher, Settings, ZygoteGone
 from cloche_local.launchers import Launchers
-from cloche_local.limits import Group, find_hierarchy, left_groups
 from cloche_local.paths import Paths, ensure_own_folder
+from cloche_local.prune import sweep
 from cloche_local.spec import OWN_PROCESSES, Limits, Protections, RootPlan, Shape
 from cloche_local.state import StateFolder
 
@@ -94,7 +94,7 @@ class Premises:
         """
         key = (template, self.paths.state, self._host.is_root())
         plan = _PLANS.get(key)
-        if plan is None or not os.path.isdir(plan.skeleton):
+        while plan is None or not templates.hold(plan.skeleton):
             try:
                 plan = templates.plan_root(template, self.paths.state, host_root=self._host.is_root())
             except OSError as error:
@@ -118,14 +118,9 @@ class Premises:
 
     def sweep(self) -> None:
         """Remove what dead sandboxes left on this host."""
-        removed = set(self.state.sweep())
-        if self.paths.cgroup_root:
-            hierarchy = find_hierarchy(self.paths.cgroup_root)
-            for sandbox_id in left_groups(hierarchy):
-                if self.state.read(sandbox_id) is None:
-                    Group(hierarchy, sandbox_id).remove()
+        removed = sweep(self.state, self.paths)
         if removed:
-            logger.info("dead sandboxes removed", extra={"count": len(removed)})
+            logger.info("dead sandboxes removed", extra={"count": removed})
 
     async def close(self) -> None:
         """Let go of the zygote. Sandboxes live on."""

@@ -42,6 +42,8 @@ _CAPABILITIES: tuple[Capability, ...] = (
     "egress",
     "listener",
     "diff",
+    "logs",
+    "prune",
 )
 
 

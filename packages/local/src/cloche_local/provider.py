@@ -9,11 +9,10 @@ import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import anyio
 import anyio.to_thread
-from pydantic import MISSING, SecretStr
+from pydantic import MISSING
 
 from cloche_contract.errors import (
     BackendCause,
@@ -38,20 +37,26 @@ from cloche_contract.provider import (
     KillRequest,
     ListRequest,
     ListResult,
+    LogsRequest,
+    LogsResult,
     NetworkRules,
     ProbeReport,
     ProviderOptions,
+    PruneRequest,
+    PruneResult,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
-from cloche_local import agent_call, diff, idempotency, inspection, network, probe, templates
-from cloche_local.ending import end_keeper
+from cloche_local import agent_call, diff, idempotency, inspection, logs, network, probe, templates
+from cloche_local.description import address, agent_at, describe, describe_unreadable, endpoint, find, iso
+from cloche_local.ending import end_sandbox
 from cloche_local.launcher import Born, CreateRefused, Launcher, ZygoteGone
 from cloche_local.launchers import SHARED, Launchers
 from cloche_local.limits import default_limits, find_hierarchy
-from cloche_local.listener import url, wanted_listener
+from cloche_local.listener import wanted_listener
 from cloche_local.paths import SocketFolder, find_paths
 from cloche_local.premises import Premises
+from cloche_local.prune import Pruner
 from cloche_local.spec import Limits, Protections, SandboxSpec, Shape
 from cloche_local.state import Record, remove_left
 
@@ -187,13 +192,13 @@ class LocalProvider:
             template=spec.template,
             status="running",
             region=None,
-            started_at=_iso(born.started_at),
-            end_at=_iso(born.end_at),
+            started_at=iso(born.started_at),
+            end_at=iso(born.end_at),
             cpu_count=wanted.cpus,
             memory_mb=wanted.memory_mb,
             disk_size_mb=wanted.disk_mb,
-            url=_address(spec),
-            agent=self._agent(spec.runtime_folder, spec.socket_name, spec.access_token),
+            url=address(spec.sandbox_id, spec.port),
+            agent=agent_at(self._sockets, spec.runtime_folder, spec.socket_name, spec.access_token),
             user_metadata=dict(spec.metadata),
         )
 
@@ -242,15 +247,18 @@ class LocalProvider:
 
     async def list(self, request: ListRequest) -> ListResult:
         """Live sandboxes of this user, newest first; what dead ones left is swept on the way."""
-        records = await anyio.to_thread.run_sync(self._sweep_and_read)
-        if request.region is not MISSING or (request.status is not MISSING and request.status != "running"):
+        if request.region is not MISSING:
             return ListResult(sandboxes=[])
-        page = records[request.offset : request.offset + request.limit]
-        return ListResult(sandboxes=[self._describe(record) for record in page])
+        found = await anyio.to_thread.run_sync(self._sweep_and_look)
+        if request.status is not MISSING:
+            found = [record for record in found if record.status == request.status]
+        return ListResult(sandboxes=found[request.offset : request.offset + request.limit])
 
-    def _sweep_and_read(self) -> Sequence[Record]:
+    def _sweep_and_look(self) -> "_Records":
         self._premises.sweep()
-        return self._state.records()
+        records, unreadable = self._state.look()
+        others = [describe_unreadable(sandbox_id, problem) for sandbox_id, problem in unreadable.items()]
+        return [*map(describe, records), *others]
 
     async def connect(self, request: ConnectRequest) -> SandboxRecord:
         """The sandbox with its agent endpoint.
@@ -288,6 +296,18 @@ class LocalProvider:
         endpoint = self._endpoint(record)
         token = endpoint.access_token.get_secret_value()
         return await diff.compare(record, endpoint.socket_path or "", token, request)
+
+    async def logs(self, request: LogsRequest) -> LogsResult:
+        """What happened in a sandbox, also a while after its end.
+
+        Raises:
+            SandboxNotFound: no sandbox of this user had the id, or its log is gone.
+        """
+        return await logs.read(self._state, request)
+
+    async def prune(self, request: PruneRequest) -> PruneResult:
+        """Remove what dead sandboxes, broken starts and older versions left; nothing alive, nothing of others."""
+        return await anyio.to_thread.run_sync(Pruner(self._state, self._paths, request).run)
 
     async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
         """Change the network allowlist of a sandbox that was made with one; what it no longer lists is cut.
@@ -328,42 +348,13 @@ class LocalProvider:
         return None
 
     def _find(self, sandbox_id: str) -> Record:
-        record = self._state.read(sandbox_id)
-        if record is None:
-            raise SandboxNotFound
-        return record
+        return find(self._state, sandbox_id)
 
     def _describe(self, record: Record, *, with_agent: bool = False) -> SandboxRecord:
-        return SandboxRecord(
-            sandbox_id=record.sandbox_id,
-            template=record.template,
-            status="running",
-            region=None,
-            started_at=_iso(record.started_at),
-            end_at=_iso(record.end_at),
-            cpu_count=record.cpus,
-            memory_mb=record.memory_mb,
-            disk_size_mb=record.disk_mb,
-            url=_address(record),
-            agent=self._endpoint(record) if with_agent else None,
-            user_metadata=dict(record.metadata),
-        )
+        return describe(record, self._endpoint(record) if with_agent else None)
 
     def _endpoint(self, record: Record) -> AgentEndpoint:
-        try:
-            token = self._state.read_token(record.sandbox_id)
-        except OSError as error:
-            raise SandboxNotFound from error
-        return self._agent(record.runtime_folder, record.socket_name, token)
-
-    def _agent(self, runtime_folder: str, socket_name: str, token: str) -> AgentEndpoint:
-        return AgentEndpoint(
-            base_url="http://local",
-            socket_path=self._sockets.address(runtime_folder, socket_name),
-            access_token=SecretStr(token),
-            version=_AGENT_VERSION,
-            renew_on_request=True,
-        )
+        return endpoint(self._state, self._sockets, record)
 
     # -- ending -----------------------------------------------------------------------------------------------------
 
@@ -393,22 +384,8 @@ class LocalProvider:
         Raises:
             SandboxNotFound: no live sandbox of this user has the id.
         """
-        record = self._find(request.sandbox_id)
         with anyio.CancelScope(shield=True):
-            with suppress(SandboxNotFound):
-                await self._kill(record)
-
-    async def _kill(self, record: Record) -> None:
-        endpoint = self._endpoint(record)
-        path = endpoint.socket_path or ""
-        token = endpoint.access_token.get_secret_value()
-        try:
-            await agent_call.kill(path, token, timeout_s=_AGENT_TIMEOUT_S)
-        except agent_call.AgentSilent:
-            if not await end_keeper(record):
-                raise ProviderTimeout from None
-        # The zygote would do it too, but it may end with us first.
-        remove_left(self._state.folder(record.sandbox_id), record.socket_path)
+            await end_sandbox(self._state, self._sockets, self._paths, request.sandbox_id)
 
     async def close(self) -> None:
         """Let go of the zygote. Sandboxes live on."""
@@ -416,12 +393,7 @@ class LocalProvider:
         self._sockets.close()
 
 
-def _address(sandbox: SandboxSpec | Record) -> str:
-    return f"local:{sandbox.sandbox_id}" if sandbox.port is None else url(sandbox.port)
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()
-
+# Inside the class `list` is one of its methods.
+_Records = list[SandboxRecord]
 
 __all__ = ["PROVIDER_ID", "LocalProvider", "open_provider"]

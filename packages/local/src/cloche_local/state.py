@@ -12,12 +12,28 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
+
+from cloche_local import journal
 
 # A folder is made under a name with this prefix and renamed once its lock is held.
 NEW_PREFIX = ".new-"
+RECORD_VERSION = 1
+"""Of what a record holds. A reader of another version serves a record only if it can read all of it."""
 _ABANDONED_S = 60.0
+# What the agent of a record without it speaks.
+_FIRST_PROTOCOL = "1"
+
+RecordProblem = Literal["newer", "older", "damaged"]
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+
+
+class Unreadable(Exception):
+    """A sandbox lives, and this version cannot tell what it is."""
+
+    def __init__(self, problem: RecordProblem) -> None:
+        super().__init__(problem)
+        self.problem: RecordProblem = problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +60,9 @@ class Record:
     namespaces: tuple[str, ...]
     idempotency: str
     has_egress: bool
+    skeleton: str
+    """Name of the template's folder that it stands on; empty where the record does not tell."""
+    agent_protocol: str
     port: int | None = None
     """The port of its listener; None where it has none."""
 
@@ -75,6 +94,7 @@ class StateFolder:
         if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
             raise PermissionError(errno.EPERM, "the state folder belongs to others or is writable by them")
         os.makedirs(self.staging, 0o700, exist_ok=True)
+        os.makedirs(f"{self.path}/{journal.FOLDER}", 0o700, exist_ok=True)
         os.close(os.open(self.keys_lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
 
     @property
@@ -93,20 +113,40 @@ class StateFolder:
             raise ValueError("not a sandbox id")
         return f"{self.path}/{sandbox_id}"
 
-    def read(self, sandbox_id: str) -> Record | None:
-        """The record of a live sandbox; None where there is none."""
+    def is_alive(self, sandbox_id: str) -> bool:
+        """Whether a keeper holds the sandbox's lock, whatever its record says."""
         if not is_sandbox_id(sandbox_id):
+            return False
+        try:
+            return is_locked(f"{self.folder(sandbox_id)}/lock")
+        except OSError:
+            return False
+
+    def read(self, sandbox_id: str) -> Record | None:
+        """The record of a live sandbox; None where there is none.
+
+        Raises:
+            Unreadable: one lives, and this version cannot read what it is.
+        """
+        if not self.is_alive(sandbox_id):
             return None
         folder = self.folder(sandbox_id)
-        if not os.path.isdir(folder):
-            return None
         try:
-            if not is_locked(f"{folder}/lock"):
+            if os.stat(f"{folder}/deadline").st_size == 0:
+                # In the making.
                 return None
             fields = _read_json(f"{folder}/record.json")
             deadline = _read_json(f"{folder}/deadline")
+        except FileNotFoundError:
+            if not self.is_alive(sandbox_id):
+                # It ended while we looked.
+                return None
+            raise Unreadable("damaged") from None
         except (OSError, ValueError):
-            return None
+            raise Unreadable("damaged") from None
+        version = fields.get("version")
+        if isinstance(version, int) and version != RECORD_VERSION:
+            raise Unreadable("newer" if version > RECORD_VERSION else "older")
         return _record(fields, deadline)
 
     def read_token(self, sandbox_id: str) -> str:
@@ -119,13 +159,25 @@ class StateFolder:
             return file.read()
 
     def records(self) -> list[Record]:
-        """Every live sandbox, newest first."""
+        """Every live sandbox that can be read, newest first."""
+        return self.look()[0]
+
+    def look(self) -> tuple[list[Record], dict[str, RecordProblem]]:
+        """Every live sandbox that can be read, newest first, and why each other one cannot."""
         try:
-            names = os.listdir(self.path)
+            names = sorted(os.listdir(self.path))
         except OSError:
-            return []
-        found = [record for name in names if (record := self.read(name)) is not None]
-        return sorted(found, key=lambda record: (record.started_at, record.sandbox_id), reverse=True)
+            return [], {}
+        found: list[Record] = []
+        unreadable: dict[str, RecordProblem] = {}
+        for name in names:
+            try:
+                record = self.read(name)
+            except Unreadable as told:
+                unreadable[name] = told.problem
+            else:
+                found += [] if record is None else [record]
+        return sorted(found, key=lambda record: (record.started_at, record.sandbox_id), reverse=True), unreadable
 
     def sweep(self) -> list[str]:
         """Remove what dead sandboxes left; returns the ids that were removed."""
@@ -147,6 +199,7 @@ class StateFolder:
             with suppress(OSError, ValueError, KeyError):
                 fields = _read_json(f"{folder}/record.json")
                 socket_path = f"{fields['runtime_folder']}/{fields['socket_name']}"
+            journal.add_end(journal.path_of(self.path, sandbox_id), "found_dead")
             # Under the lock: a second sweep waits for nothing and finds nothing.
             remove_left(folder, socket_path)
             return True
@@ -160,7 +213,7 @@ class StateFolder:
                 remove_left(folder, "")
 
 
-def _record(fields: Mapping[str, Any], deadline: Mapping[str, Any]) -> Record | None:
+def _record(fields: Mapping[str, Any], deadline: Mapping[str, Any]) -> Record:
     try:
         remaining_s = float(deadline["boot"]) - time.clock_gettime(time.CLOCK_BOOTTIME)
         return Record(
@@ -184,10 +237,12 @@ def _record(fields: Mapping[str, Any], deadline: Mapping[str, Any]) -> Record | 
             namespaces=tuple(fields["namespaces"]),
             idempotency=str(fields["idempotency"]),
             has_egress=fields.get("has_egress") is True,
+            skeleton=str(fields.get("skeleton", "")),
+            agent_protocol=str(fields.get("agent_protocol", _FIRST_PROTOCOL)),
             port=fields.get("port"),
         )
     except (KeyError, TypeError, ValueError):
-        return None
+        raise Unreadable("damaged") from None
 
 
 def _read_json(path: str) -> dict[str, Any]:

@@ -66,6 +66,11 @@ RESOLVE_BENEATH = 0x08
 
 CAP_DAC_READ_SEARCH = 1 << 2
 
+# inotify(7)
+_IN_MODIFY = 0x2
+_IN_NONBLOCK = 0o4000
+_IN_CLOEXEC = 0o2000000
+
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _MADV_COLLAPSE = 25
 _CAP_VERSION_3 = 0x20080522
@@ -182,6 +187,21 @@ def open_beneath(folder_fd: int, name: bytes, flags: int) -> int:
     resolve = RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, resolve)
     return _syscall("openat2", _OPENAT2, folder_fd, name, how, _long(len(how)))
+
+
+def watch_writes(path: str) -> int:
+    """A descriptor that becomes readable when the file is written.
+
+    Raises:
+        OSError: it is not there, or there are too many watches.
+    """
+    fd = _check(load().inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC), "inotify_init1")
+    try:
+        _check(load().inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY), "inotify_add_watch")
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def prctl(option: int, value: int = 0, third: int = 0) -> int:

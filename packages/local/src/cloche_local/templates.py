@@ -21,6 +21,8 @@ CODE_INTERPRETER = "code-interpreter-v1"
 TEMPLATES = (BASE, CODE_INTERPRETER)
 LIBRARIES = ("numpy", "pandas", "matplotlib")
 
+SKELETON_PREFIX = ".skeleton-"
+BUILDING_PREFIX = ".building-"
 _VENV = "/opt/venv"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _USER_ID = 1000
@@ -106,6 +108,36 @@ def _library_folder() -> str | None:
     return None
 
 
+# Folders that this process makes sandboxes of, and one that waits may stand on: held until the process ends.
+_HELD: dict[str, int] = {}
+
+
+def hold(path: str) -> bool:
+    """Hold a template's folder, so that no prune removes it from now on; False where it is not there.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    import fcntl
+
+    fd = _HELD.get(path, -1)
+    if fd < 0:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        # Whoever removes it holds it for a moment and renames it first; then it is another one that has its name.
+        fcntl.flock(fd, fcntl.LOCK_SH)
+        _HELD[path] = fd
+    try:
+        if os.path.samestat(os.fstat(fd), os.lstat(path)):
+            return True
+    except FileNotFoundError:
+        pass
+    os.close(_HELD.pop(path))
+    return False
+
+
 def plan_root(template: Template, state_path: str, *, host_root: bool) -> RootPlan:
     """Write the template's skeleton below the state folder if it is not there; returns how to mount it.
 
@@ -115,7 +147,7 @@ def plan_root(template: Template, state_path: str, *, host_root: bool) -> RootPl
     binds = tuple(_binds(template))
     entries = list(_entries(template, binds))
     digest = hashlib.sha256(repr((host_root, entries)).encode()).hexdigest()[:16]
-    skeleton = f"{state_path}/.skeleton-{template.name}-{digest}"
+    skeleton = f"{state_path}/{SKELETON_PREFIX}{template.name}-{digest}"
     if not os.path.isdir(skeleton):
         _write_skeleton(skeleton, entries, host_root=host_root)
     import_paths = () if template.library_folder is None else (template.library_folder,)
@@ -210,7 +242,7 @@ def _python_home(template: Template) -> Iterator[_Entry]:
 def _write_skeleton(path: str, entries: list[_Entry], *, host_root: bool) -> None:
     """Write the tree beside its place and rename it there: nobody ever sees half of one."""
     parent = os.path.dirname(path)
-    building = tempfile.mkdtemp(prefix=".building-", dir=parent)
+    building = tempfile.mkdtemp(prefix=BUILDING_PREFIX, dir=parent)
     try:
         os.chmod(building, 0o755)
         for entry in entries:

@@ -26,7 +26,8 @@ from cloche_agentd.agent import Agent
 from cloche_agentd.config import AgentConfig, InitProfile, KeeperHooks, User
 from cloche_agentd.config import Orders as AgentOrders
 from cloche_agentd.init import run_init
-from cloche_local import init, keeper, libraries, limits, seccomp, state, users
+from cloche_agentd.limits import PROTOCOL_VERSION
+from cloche_local import init, journal, keeper, libraries, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
 from cloche_local.egress import fork_egress
 from cloche_local.egress_link import ENVIRONMENT
@@ -270,9 +271,11 @@ class Zygote:
             while os.read(self._wake_read, 512):
                 pass
         with suppress(ChildProcessError):
-            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+            while (found := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                pid, status = found
                 child = self._keepers.pop(pid, None)
                 if child is not None:
+                    child.note_death(status)
                     self._leaving.append(child)
                 if self._spare is not None and self._spare.pid == pid:
                     # This machine refuses what it needs: requests are told so, and no more spares are tried.
@@ -334,6 +337,12 @@ class _Child:
     folder: str
     socket_path: str
 
+    def note_death(self, status: int) -> None:
+        """Write the end into the log of a sandbox whose keeper could not: a signal ended it."""
+        if os.WIFSIGNALED(status):
+            path = journal.path_of(os.path.dirname(self.folder), self.sandbox_id)
+            journal.add_end(path, "keeper_killed", {"signal": os.WTERMSIG(status)})
+
     def remove(self, cgroup_root: str) -> bool:
         """Remove state, socket and groups; False where something still holds on."""
         state.remove_left(self.folder, self.socket_path)
@@ -344,6 +353,8 @@ class _Child:
 
 class _Agentd:
     """The agent, seen by the keeper."""
+
+    protocol = PROTOCOL_VERSION
 
     def keep(self, keeper: keeper.Keeper, link: socket.socket) -> int:
         accounts = [User("user", users.USER_ID, users.USER_ID, "/home/user")]
@@ -358,6 +369,7 @@ class _Agentd:
             orders=partial(_orders, keeper),
             memory_kills=keeper.memory_kills,
             changes=keeper.changes,
+            record=keeper.tell,
             limit_met=keeper.limit_met,
             facts=lambda: {"deadline": time.time() + keeper.remaining_s()},
             denial_mark=lambda: 0 if keeper.egress is None else keeper.egress.mark(),
@@ -394,9 +406,13 @@ async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, N
 
     keeper.on_renewed = renewed
     try:
-        return await agent
+        status = await agent
     except asyncio.CancelledError:
+        keeper.tell_end("expired")
         return 0
+    if status:
+        keeper.tell_end("init_died")
+    return status
 
 
 def _state_folders(message: Mapping[str, Any]) -> list[str]:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 import anyio
 from pydantic import MISSING
 
-from cloche_contract.agent import HEADER_ACCESS_TOKEN, HEADER_RENEW, ROUTE_HEALTH
+from cloche_contract.agent import HEADER_ACCESS_TOKEN, HEADER_RENEW, PROTOCOL, ROUTE_HEALTH
 from cloche_contract.errors import (
     ClocheError,
     NotFound,
     ProviderTimeout,
     ProviderUnavailable,
     SandboxExpired,
+    SandboxIncompatible,
     SandboxLost,
 )
 from cloche_contract.lifecycle import SandboxRecord
@@ -217,6 +218,7 @@ class SandboxLink:
             agent = self.record.agent
             if agent is None:
                 raise ProviderUnavailable
+            _check_protocol(agent.version)
             from ._http import AgentHttp
 
             routing = {} if agent.headers is MISSING else agent.headers
@@ -239,6 +241,16 @@ class SandboxLink:
             return told
         over = self._deadline is not None and self._doors.clock.now() >= self._deadline
         return SandboxExpired() if over else SandboxLost()
+
+
+def _check_protocol(version: str) -> None:
+    """See that we speak the agent's protocol. Platforms number theirs otherwise, and speak what E2B's clients do.
+
+    Raises:
+        SandboxIncompatible: the agent is of another version of this project.
+    """
+    if version.isascii() and version.isdigit() and version != PROTOCOL:
+        raise SandboxIncompatible(problem="newer" if int(version) > int(PROTOCOL) else "older")
 
 
 def _parse_time(text: str | None) -> datetime | None:

@@ -12,7 +12,19 @@ from typing import Any, Literal
 import anyio
 
 Operation = Literal[
-    "create", "get", "list", "set_timeout", "kill", "connect", "inspect", "diff", "update_network", "probe", "close"
+    "create",
+    "get",
+    "list",
+    "set_timeout",
+    "kill",
+    "connect",
+    "inspect",
+    "diff",
+    "logs",
+    "prune",
+    "update_network",
+    "probe",
+    "close",
 ]
 
 

@@ -44,10 +44,14 @@ from cloche_contract.provider import (
     LimitInfo,
     ListRequest,
     ListResult,
+    LogsRequest,
+    LogsResult,
     NetworkRules,
     ProbeCheck,
     ProbeReport,
     ProviderOptions,
+    PruneRequest,
+    PruneResult,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
@@ -147,6 +151,15 @@ class ScriptedProvider:
         await self._arrive("diff", request)
         self._visible(request.sandbox_id)
         raise UnsupportedOperation(capability="diff")
+
+    async def logs(self, request: LogsRequest) -> LogsResult:
+        await self._arrive("logs", request)
+        self._visible(request.sandbox_id)
+        raise UnsupportedOperation(capability="logs")
+
+    async def prune(self, request: PruneRequest) -> PruneResult:
+        await self._arrive("prune", request)
+        raise UnsupportedOperation(capability="prune")
 
     async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:
         await self._arrive("update_network", request)

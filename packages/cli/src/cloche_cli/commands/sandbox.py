@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 import click
 
 from cloche_cli.lazy import LazyGroup, command
-from cloche_cli.parameters import OneOf, Text, Variable, WholeNumber, allow_net_option
+from cloche_cli.parameters import OneOf, Pair, Text, Variable, WholeNumber, allow_net_option
+from cloche_cli.usage import Refused
 
 if TYPE_CHECKING:
     from cloche_contract.lifecycle import SandboxStatus
 
 STATUSES = ("creating", "running", "paused", "pausing", "stopping", "stopped", "error")
+FILTERS = ("id", "template", "status", "region")
 
 
 def _provider() -> click.Option:
@@ -53,10 +55,28 @@ def _create(
     )
 
 
-def _list(status: "SandboxStatus | None", limit: int, offset: int, provider: str | None, region: str | None) -> int:
-    from cloche_cli.sandboxes import ListOptions, list_sandboxes
+def _list(
+    status: "SandboxStatus | None",
+    all_: bool,
+    filters: tuple[tuple[str, str], ...],
+    limit: int,
+    offset: int,
+    provider: str | None,
+    region: str | None,
+) -> int:
+    from cloche_cli.listing import ListOptions, list_sandboxes
 
-    return list_sandboxes(ListOptions(status=status, limit=limit, offset=offset, provider=provider, region=region))
+    return list_sandboxes(
+        ListOptions(
+            status=status,
+            every_page=all_,
+            filters=filters,
+            limit=limit,
+            offset=offset,
+            provider=provider,
+            region=region,
+        )
+    )
 
 
 def _get(sandbox_id: str) -> int:
@@ -83,6 +103,12 @@ def _diff(sandbox_id: str, limit: int, after: str | None) -> int:
     return show_changes(sandbox_id, limit, after)
 
 
+def _logs(sandbox_id: str, follow: bool, limit: int) -> int:
+    from cloche_cli.events import show_log
+
+    return show_log(sandbox_id, limit, follow=follow)
+
+
 def _network(sandbox_id: str, allow: tuple[str, ...], remove: tuple[str, ...]) -> int:
     from cloche_cli.sandboxes import update_network
 
@@ -95,10 +121,14 @@ def _watch(sandbox_id: str, path: str, recursive: bool, timeout: int | None) -> 
     return watch_directory(sandbox_id, path, recursive=recursive, timeout_s=timeout)
 
 
-def _kill(sandbox_ids: tuple[str, ...]) -> int:
-    from cloche_cli.sandboxes import kill_sandboxes
+def _kill(sandbox_ids: tuple[str, ...], all_: bool, provider: str | None) -> int:
+    from cloche_cli.listing import kill_every_sandbox, kill_sandboxes
 
-    return kill_sandboxes(sandbox_ids)
+    if all_ and sandbox_ids:
+        raise Refused("exclusive", "takes no ids: it is for every sandbox that is alive.", field="--all")
+    if not all_ and not sandbox_ids:
+        raise Refused("required", "is needed: at least one, or --all for every sandbox that is alive.", field="ID...")
+    return kill_every_sandbox(provider) if all_ else kill_sandboxes(sandbox_ids)
 
 
 create = command(
@@ -146,9 +176,21 @@ list_ = command(
     "list",
     _list,
     help="List the sandboxes that are alive.",
-    examples=["abx sandbox list", "abx sandbox list --status running --limit 10", "abx --json sandbox list"],
+    examples=[
+        "abx sandbox list",
+        "abx sandbox list --status running --limit 10",
+        "abx sandbox list --filter template=base --filter id=7f3a",
+        "abx --json sandbox list --all",
+    ],
     params=[
         click.Option(["--status"], type=OneOf(STATUSES), help="Only sandboxes in this state."),
+        click.Option(["-a", "--all", "all_"], is_flag=True, help="Every page, whatever --limit says."),
+        click.Option(
+            ["-f", "--filter", "filters"],
+            type=Pair(FILTERS),
+            multiple=True,
+            help="Only sandboxes whose id begins so, or whose template, status or region is this. Repeatable.",
+        ),
         click.Option(["--limit"], type=WholeNumber(1, 100), default=100, show_default=True, help="At most so many."),
         click.Option(
             ["--offset"], type=WholeNumber(0, 1000000), default=0, show_default=True, help="Leave out the first ones."
@@ -211,6 +253,28 @@ diff = command(
     ],
 )
 
+logs = command(
+    "logs",
+    _logs,
+    help=(
+        "Show what happened in a sandbox: its start, each call with status and duration, how commands and code ended, "
+        "denied destinations, and the end with its reason. Never what was sent or printed. Readable after the end "
+        "too, until `abx prune` removes it or newer ones push it out."
+    ),
+    examples=[
+        "abx sandbox logs sb-7f3a",
+        "abx sandbox logs sb-7f3a --follow",
+        "abx --json sandbox logs sb-7f3a --limit 20",
+    ],
+    params=[
+        _id(),
+        click.Option(["-f", "--follow"], is_flag=True, help="Go on until the sandbox ends; with --json one per line."),
+        click.Option(
+            ["--limit"], type=WholeNumber(1, 10000), default=1000, show_default=True, help="The newest so many events."
+        ),
+    ],
+)
+
 network = command(
     "network",
     _network,
@@ -252,8 +316,12 @@ kill = command(
     "kill",
     _kill,
     help="Kill sandboxes, with everything that runs in them. A sandbox that is gone already is an error (4).",
-    examples=["abx sandbox kill sb-7f3a", "abx sandbox kill sb-7f3a sb-91c2"],
-    params=[click.Argument(["sandbox_ids"], type=Text(1024), nargs=-1, required=True, metavar="ID...")],
+    examples=["abx sandbox kill sb-7f3a", "abx sandbox kill sb-7f3a sb-91c2", "abx sandbox kill --all"],
+    params=[
+        click.Argument(["sandbox_ids"], type=Text(1024), nargs=-1, metavar="[ID...]"),
+        click.Option(["-a", "--all", "all_"], is_flag=True, help="Every sandbox that is alive, of this user."),
+        click.Option(["-p", "--provider"], type=Text(40), help="With --all. Default: ABX_PROVIDER, else local."),
+    ],
 )
 
 sandbox: click.Group = LazyGroup(
@@ -269,6 +337,7 @@ sandbox: click.Group = LazyGroup(
             ("inspect", "inspect"),
             ("endpoint", "endpoint"),
             ("diff", "diff"),
+            ("logs", "logs"),
             ("network", "network"),
             ("watch", "watch"),
             ("kill", "kill"),

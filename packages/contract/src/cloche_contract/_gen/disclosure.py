@@ -108,6 +108,11 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
     "KillRequest": {
         "sandbox_id": "model",
     },
+    "Leftover": {
+        "kind": "operator",
+        "path": "operator",
+        "size": "operator",
+    },
     "LimitInfo": {
         "resource": "operator",
         "enforced": "operator",
@@ -122,6 +127,23 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
     },
     "ListResult": {
         "sandboxes": "internal",
+    },
+    "LogEvent": {
+        "number": "operator",
+        "at": "operator",
+        "event": "operator",
+        "facts": "operator",
+    },
+    "LogsRequest": {
+        "sandbox_id": "model",
+        "after": "operator",
+        "limit": "operator",
+        "wait": "operator",
+    },
+    "LogsResult": {
+        "sandbox_id": "model",
+        "alive": "operator",
+        "events": "operator",
     },
     "MountInfo": {
         "target": "operator",
@@ -151,6 +173,15 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "checks": "operator",
         "capabilities": "operator",
         "limits": "operator",
+    },
+    "PruneRequest": {
+        "dry_run": "operator",
+        "logs_older_than": "operator",
+    },
+    "PruneResult": {
+        "removed": "operator",
+        "failed": "operator",
+        "size": "operator",
     },
     "ResultItem": {
         "type": "model",

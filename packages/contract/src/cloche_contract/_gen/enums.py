@@ -65,6 +65,8 @@ Capability: TypeAlias = Literal[
     "egress",
     "listener",
     "diff",
+    "logs",
+    "prune",
 ]
 CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "lifecycle",
@@ -86,6 +88,8 @@ CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "egress",
     "listener",
     "diff",
+    "logs",
+    "prune",
 )
 
 Change: TypeAlias = Literal["added", "modified", "deleted"]
@@ -122,6 +126,9 @@ ENTRY_TYPE_VALUES: Final[tuple[EntryType, ...]] = (
     "FILE_TYPE_SYMLINK",
 )
 
+EventKind: TypeAlias = Literal["started", "call", "command_ended", "code_ended", "denied", "ended"]
+EVENT_KIND_VALUES: Final[tuple[EventKind, ...]] = ("started", "call", "command_ended", "code_ended", "denied", "ended")
+
 FileType: TypeAlias = Literal["file", "directory", "symlink", "other"]
 FILE_TYPE_VALUES: Final[tuple[FileType, ...]] = ("file", "directory", "symlink", "other")
 
@@ -130,6 +137,17 @@ INCOMPLETE_REASON_VALUES: Final[tuple[IncompleteReason, ...]] = ("too_many", "to
 
 Language: TypeAlias = Literal["python", "javascript", "shell", "typescript", "r"]
 LANGUAGE_VALUES: Final[tuple[Language, ...]] = ("python", "javascript", "shell", "typescript", "r")
+
+LeftoverKind: TypeAlias = Literal["sandbox", "unfinished", "template", "socket", "control_group", "log", "old_state"]
+LEFTOVER_KIND_VALUES: Final[tuple[LeftoverKind, ...]] = (
+    "sandbox",
+    "unfinished",
+    "template",
+    "socket",
+    "control_group",
+    "log",
+    "old_state",
+)
 
 LimitResource: TypeAlias = Literal["cpu", "memory", "process_memory", "pids", "disk", "inodes", "open_files"]
 LIMIT_RESOURCE_VALUES: Final[tuple[LimitResource, ...]] = (
@@ -155,6 +173,9 @@ LINE_TYPE_VALUES: Final[tuple[LineType, ...]] = (
     "context_restarted",
     "end_of_execution",
 )
+
+RecordProblem: TypeAlias = Literal["newer", "older", "damaged"]
+RECORD_PROBLEM_VALUES: Final[tuple[RecordProblem, ...]] = ("newer", "older", "damaged")
 
 ResultType: TypeAlias = Literal[
     "text", "html", "markdown", "svg", "png", "jpeg", "pdf", "latex", "json", "javascript", "data", "chart"

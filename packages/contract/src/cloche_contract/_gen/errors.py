@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from cloche_contract._gen.enums import BackendCause, Capability, Language, LimitResource
+from cloche_contract._gen.enums import BackendCause, Capability, Language, LimitResource, RecordProblem
 from cloche_contract.kernel.failure import ClocheError, Retry
 
 
@@ -687,6 +687,24 @@ class SandboxExpired(NotFound):
         super().__init__({})
 
 
+class SandboxIncompatible(Conflict):
+    """The sandbox was made by another version of Cloche, or its record is damaged; it was left as it is."""
+
+    code: ClassVar[str] = "sandbox_incompatible"
+    error_code: ClassVar[str] = "E2016"
+    message: ClassVar[str] = (
+        "The sandbox was made by another version of Cloche, or its record is damaged; it was left as it is."
+    )
+    suggestion: ClassVar[str] = "Use it with the version that made it, or make a new one. It ends by its own timeout."
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "failed_precondition"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ("problem",)
+
+    def __init__(self, *, problem: RecordProblem) -> None:
+        super().__init__({"problem": problem})
+
+
 class SandboxLost(NotFound):
     """The sandbox ended while it was in use."""
 
@@ -918,6 +936,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "quota_exceeded": QuotaExceeded,
     "result_too_large": ResultTooLarge,
     "sandbox_expired": SandboxExpired,
+    "sandbox_incompatible": SandboxIncompatible,
     "sandbox_lost": SandboxLost,
     "sandbox_not_found": SandboxNotFound,
     "task_limit": TaskLimit,
@@ -1051,6 +1070,7 @@ __all__ = [
     "QuotaExceeded",
     "ResultTooLarge",
     "SandboxExpired",
+    "SandboxIncompatible",
     "SandboxLost",
     "SandboxNotFound",
     "TaskLimit",

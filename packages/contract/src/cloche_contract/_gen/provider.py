@@ -17,8 +17,12 @@ if TYPE_CHECKING:
         KillRequest,
         ListRequest,
         ListResult,
+        LogsRequest,
+        LogsResult,
         NetworkRules,
         ProbeReport,
+        PruneRequest,
+        PruneResult,
         SetTimeoutRequest,
         UpdateNetworkRequest,
     )
@@ -44,7 +48,7 @@ class SandboxProvider(Protocol):
         """Return current metadata. Never connects and never resumes.
 
         Raises:
-            SandboxNotFound, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+            SandboxNotFound, SandboxIncompatible, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
         """
         ...
 
@@ -60,7 +64,7 @@ class SandboxProvider(Protocol):
         """Let the sandbox live for so many seconds from now.
 
         Raises:
-            SandboxNotFound, SandboxExpired, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+            SandboxNotFound, SandboxIncompatible, SandboxExpired, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
         """
         ...
 
@@ -68,7 +72,7 @@ class SandboxProvider(Protocol):
         """Destroy the sandbox and everything in it. Returns when it is gone.
 
         Raises:
-            SandboxNotFound, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+            SandboxNotFound, SandboxIncompatible, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
         """
         ...
 
@@ -76,7 +80,7 @@ class SandboxProvider(Protocol):
         """Return the sandbox with its agent endpoint, so that it can be used.
 
         Raises:
-            SandboxNotFound, SandboxExpired, SandboxLost, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+            SandboxNotFound, SandboxIncompatible, SandboxExpired, SandboxLost, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
         """
         ...
 
@@ -84,7 +88,7 @@ class SandboxProvider(Protocol):
         """Show what the sandbox is made of: mounts, limits and by what they hold, users, namespaces.
 
         Raises:
-            SandboxNotFound, UnsupportedOperation, ProviderUnavailable, ProviderFailed.
+            SandboxNotFound, SandboxIncompatible, UnsupportedOperation, ProviderUnavailable, ProviderFailed.
         """
         ...
 
@@ -92,7 +96,23 @@ class SandboxProvider(Protocol):
         """Tell what was added, modified and deleted in a live sandbox, compared with its template.
 
         Raises:
-            SandboxNotFound, InvalidArgument, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed.
+            SandboxNotFound, SandboxIncompatible, InvalidArgument, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed.
+        """
+        ...
+
+    async def logs(self, request: LogsRequest) -> LogsResult:
+        """Tell what happened in a sandbox, also a while after its end.
+
+        Raises:
+            SandboxNotFound, SandboxIncompatible, UnsupportedOperation, ProviderUnavailable, ProviderFailed.
+        """
+        ...
+
+    async def prune(self, request: PruneRequest) -> PruneResult:
+        """Remove what dead sandboxes left. Never anything that is alive.
+
+        Raises:
+            UnsupportedOperation, ProviderUnavailable, ProviderFailed.
         """
         ...
 
@@ -100,7 +120,7 @@ class SandboxProvider(Protocol):
         """Change the network allowlist of a sandbox that was made with one, and return it. What it no longer lists is cut.
 
         Raises:
-            SandboxNotFound, InvalidArgument, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed.
+            SandboxNotFound, SandboxIncompatible, InvalidArgument, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed.
         """
         ...
 

@@ -10,7 +10,9 @@ from cloche_contract.provider import (
     GetRequest,
     InspectRequest,
     KillRequest,
+    LogsRequest,
     ProbeReport,
+    PruneRequest,
     SandboxProvider,
     UpdateNetworkRequest,
 )
@@ -103,6 +105,32 @@ class HonestyConformance(ProviderSuite):
         told = await provider.diff(request)
         assert (told.entries, told.next, told.incomplete) == ([], None, [])
         assert told.not_included
+
+    async def test_a_log_tells_the_end_or_the_question_is_refused(
+        self, provider: SandboxProvider, sandbox: SandboxRecord, report: ProbeReport
+    ) -> None:
+        request = LogsRequest(sandbox_id=sandbox.sandbox_id)
+        if "logs" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.logs(request)
+            return
+        alive = await provider.logs(request)
+        assert (alive.alive, alive.events[0].event) == (True, "started")
+        await provider.kill(KillRequest(sandbox_id=sandbox.sandbox_id))
+        ended = await provider.logs(request)
+        assert (ended.alive, ended.events[-1].event, ended.events[-1].facts["reason"]) == (False, "ended", "killed")
+
+    async def test_a_prune_spares_what_is_alive_or_is_refused(
+        self, provider: SandboxProvider, sandbox: SandboxRecord, report: ProbeReport
+    ) -> None:
+        if "prune" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.prune(PruneRequest())
+            return
+        assert (await provider.prune(PruneRequest(dry_run=True))).failed == []
+        await provider.prune(PruneRequest())
+        assert await ids_of(provider) == [sandbox.sandbox_id]
+        assert (await provider.prune(PruneRequest())).removed == []
 
     @pytest.mark.parametrize("resource", ["cpu", "memory"])
     async def test_a_limit_holds_or_is_refused(

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import CHANGE_VALUES as CHANGE_VALUES
     from cloche_contract._gen.enums import CHANGED_PART_VALUES as CHANGED_PART_VALUES
     from cloche_contract._gen.enums import ENTRY_KIND_VALUES as ENTRY_KIND_VALUES
+    from cloche_contract._gen.enums import EVENT_KIND_VALUES as EVENT_KIND_VALUES
     from cloche_contract._gen.enums import FILE_TYPE_VALUES as FILE_TYPE_VALUES
     from cloche_contract._gen.enums import INCOMPLETE_REASON_VALUES as INCOMPLETE_REASON_VALUES
     from cloche_contract._gen.enums import LANGUAGE_VALUES as LANGUAGE_VALUES
+    from cloche_contract._gen.enums import LEFTOVER_KIND_VALUES as LEFTOVER_KIND_VALUES
     from cloche_contract._gen.enums import LIMIT_RESOURCE_VALUES as LIMIT_RESOURCE_VALUES
+    from cloche_contract._gen.enums import RECORD_PROBLEM_VALUES as RECORD_PROBLEM_VALUES
     from cloche_contract._gen.enums import RESULT_TYPE_VALUES as RESULT_TYPE_VALUES
     from cloche_contract._gen.enums import STOP_REASON_VALUES as STOP_REASON_VALUES
     from cloche_contract._gen.enums import TASK_STATE_VALUES as TASK_STATE_VALUES
@@ -24,10 +27,13 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import Change as Change
     from cloche_contract._gen.enums import ChangedPart as ChangedPart
     from cloche_contract._gen.enums import EntryKind as EntryKind
+    from cloche_contract._gen.enums import EventKind as EventKind
     from cloche_contract._gen.enums import FileType as FileType
     from cloche_contract._gen.enums import IncompleteReason as IncompleteReason
     from cloche_contract._gen.enums import Language as Language
+    from cloche_contract._gen.enums import LeftoverKind as LeftoverKind
     from cloche_contract._gen.enums import LimitResource as LimitResource
+    from cloche_contract._gen.enums import RecordProblem as RecordProblem
     from cloche_contract._gen.enums import ResultType as ResultType
     from cloche_contract._gen.enums import StopReason as StopReason
     from cloche_contract._gen.enums import TaskState as TaskState
@@ -49,18 +55,24 @@ _WHERE = {
     "CodeError": "cloche_contract._gen.models.common.execution",
     "Denial": "cloche_contract._gen.models.common.network",
     "ENTRY_KIND_VALUES": "cloche_contract._gen.enums",
+    "EVENT_KIND_VALUES": "cloche_contract._gen.enums",
     "EntryKind": "cloche_contract._gen.enums",
+    "EventKind": "cloche_contract._gen.enums",
     "FILE_TYPE_VALUES": "cloche_contract._gen.enums",
     "FileEntry": "cloche_contract._gen.models.common.files",
     "FileType": "cloche_contract._gen.enums",
     "INCOMPLETE_REASON_VALUES": "cloche_contract._gen.enums",
     "IncompleteReason": "cloche_contract._gen.enums",
     "LANGUAGE_VALUES": "cloche_contract._gen.enums",
+    "LEFTOVER_KIND_VALUES": "cloche_contract._gen.enums",
     "LIMIT_RESOURCE_VALUES": "cloche_contract._gen.enums",
     "Language": "cloche_contract._gen.enums",
+    "LeftoverKind": "cloche_contract._gen.enums",
     "LimitResource": "cloche_contract._gen.enums",
     "OutputFile": "cloche_contract._gen.models.common.files",
+    "RECORD_PROBLEM_VALUES": "cloche_contract._gen.enums",
     "RESULT_TYPE_VALUES": "cloche_contract._gen.enums",
+    "RecordProblem": "cloche_contract._gen.enums",
     "ResultItem": "cloche_contract._gen.models.common.execution",
     "ResultType": "cloche_contract._gen.enums",
     "STOP_REASON_VALUES": "cloche_contract._gen.enums",
@@ -83,18 +95,24 @@ __all__ = [
     "CodeError",
     "Denial",
     "ENTRY_KIND_VALUES",
+    "EVENT_KIND_VALUES",
     "EntryKind",
+    "EventKind",
     "FILE_TYPE_VALUES",
     "FileEntry",
     "FileType",
     "INCOMPLETE_REASON_VALUES",
     "IncompleteReason",
     "LANGUAGE_VALUES",
+    "LEFTOVER_KIND_VALUES",
     "LIMIT_RESOURCE_VALUES",
     "Language",
+    "LeftoverKind",
     "LimitResource",
     "OutputFile",
+    "RECORD_PROBLEM_VALUES",
     "RESULT_TYPE_VALUES",
+    "RecordProblem",
     "ResultItem",
     "ResultType",
     "STOP_REASON_VALUES",

@@ -17,13 +17,19 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.provider.operations import InspectRequest as InspectRequest
     from cloche_contract._gen.models.provider.operations import InspectResult as InspectResult
     from cloche_contract._gen.models.provider.operations import KillRequest as KillRequest
+    from cloche_contract._gen.models.provider.operations import Leftover as Leftover
     from cloche_contract._gen.models.provider.operations import LimitInfo as LimitInfo
     from cloche_contract._gen.models.provider.operations import ListRequest as ListRequest
     from cloche_contract._gen.models.provider.operations import ListResult as ListResult
+    from cloche_contract._gen.models.provider.operations import LogEvent as LogEvent
+    from cloche_contract._gen.models.provider.operations import LogsRequest as LogsRequest
+    from cloche_contract._gen.models.provider.operations import LogsResult as LogsResult
     from cloche_contract._gen.models.provider.operations import MountInfo as MountInfo
     from cloche_contract._gen.models.provider.operations import NetworkRules as NetworkRules
     from cloche_contract._gen.models.provider.operations import ProbeCheck as ProbeCheck
     from cloche_contract._gen.models.provider.operations import ProbeReport as ProbeReport
+    from cloche_contract._gen.models.provider.operations import PruneRequest as PruneRequest
+    from cloche_contract._gen.models.provider.operations import PruneResult as PruneResult
     from cloche_contract._gen.models.provider.operations import SetTimeoutRequest as SetTimeoutRequest
     from cloche_contract._gen.models.provider.operations import UpdateNetworkRequest as UpdateNetworkRequest
 
@@ -38,13 +44,19 @@ _WHERE = {
     "InspectRequest": "cloche_contract._gen.models.provider.operations",
     "InspectResult": "cloche_contract._gen.models.provider.operations",
     "KillRequest": "cloche_contract._gen.models.provider.operations",
+    "Leftover": "cloche_contract._gen.models.provider.operations",
     "LimitInfo": "cloche_contract._gen.models.provider.operations",
     "ListRequest": "cloche_contract._gen.models.provider.operations",
     "ListResult": "cloche_contract._gen.models.provider.operations",
+    "LogEvent": "cloche_contract._gen.models.provider.operations",
+    "LogsRequest": "cloche_contract._gen.models.provider.operations",
+    "LogsResult": "cloche_contract._gen.models.provider.operations",
     "MountInfo": "cloche_contract._gen.models.provider.operations",
     "NetworkRules": "cloche_contract._gen.models.provider.operations",
     "ProbeCheck": "cloche_contract._gen.models.provider.operations",
     "ProbeReport": "cloche_contract._gen.models.provider.operations",
+    "PruneRequest": "cloche_contract._gen.models.provider.operations",
+    "PruneResult": "cloche_contract._gen.models.provider.operations",
     "SetTimeoutRequest": "cloche_contract._gen.models.provider.operations",
     "UpdateNetworkRequest": "cloche_contract._gen.models.provider.operations",
 }
@@ -60,13 +72,19 @@ __all__ = [
     "InspectRequest",
     "InspectResult",
     "KillRequest",
+    "Leftover",
     "LimitInfo",
     "ListRequest",
     "ListResult",
+    "LogEvent",
+    "LogsRequest",
+    "LogsResult",
     "MountInfo",
     "NetworkRules",
     "ProbeCheck",
     "ProbeReport",
+    "PruneRequest",
+    "PruneResult",
     "SetTimeoutRequest",
     "UpdateNetworkRequest",
 ]

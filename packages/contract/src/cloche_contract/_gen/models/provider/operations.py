@@ -507,6 +507,189 @@ class DiffResult(BaseModel):
     """
 
 
+class LogsRequest(BaseModel):
+    """
+    Which sandbox, and which part of its log.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+    after: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "count", "x-disclosure": "operator"}),
+    ] = 0
+    """
+    Only events with a higher number.
+    """
+    limit: Annotated[
+        StrictInt,
+        Field(
+            ge=1,
+            json_schema_extra={"x-unit": "count", "x-disclosure": "operator"},
+            le=10000,
+        ),
+    ] = 1000
+    """
+    The newest so many events.
+    """
+    wait: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "s", "x-disclosure": "operator"}, le=60),
+    ] = 0
+    """
+    Seconds to wait for an event where there is none yet.
+    """
+
+
+class LogEvent(BaseModel):
+    """
+    One event in a sandbox. It never holds a payload, a path or a value.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    number: Annotated[
+        StrictInt,
+        Field(ge=1, json_schema_extra={"x-unit": "count", "x-disclosure": "operator"}),
+    ]
+    """
+    Number of the event in its sandbox; a gap is what was dropped.
+    """
+    at: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    When, ISO 8601 with a time zone.
+    """
+    event: Annotated[
+        Literal["started", "call", "command_ended", "code_ended", "denied", "ended"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    What happened in a sandbox.
+    """
+    facts: Annotated[dict[str, StrictStr], Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    What is known about it.
+    """
+
+
+class LogsResult(BaseModel):
+    """
+    What happened in a sandbox.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
+    """
+    Id of the sandbox.
+    """
+    alive: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Whether it lives.
+    """
+    events: Annotated[
+        list[LogEvent],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=10000),
+    ]
+    """
+    Events, oldest first.
+    """
+
+
+class PruneRequest(BaseModel):
+    """
+    What to remove.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    dry_run: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})] = False
+    """
+    Only tell what would be removed.
+    """
+    logs_older_than: Annotated[
+        StrictInt,
+        Field(
+            ge=0,
+            json_schema_extra={"x-unit": "s", "x-disclosure": "operator"},
+            le=31536000,
+        ),
+    ] = 604800
+    """
+    Remove logs of sandboxes that ended so many seconds ago.
+    """
+
+
+class Leftover(BaseModel):
+    """
+    One thing that was left.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    kind: Annotated[
+        Literal["sandbox", "unfinished", "template", "socket", "control_group", "log", "old_state"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    What kind of thing a dead sandbox, or an older version, left on the host.
+    """
+    path: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Where it is, or was, on the host.
+    """
+    size: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes", "x-disclosure": "operator"}),
+    ]
+    """
+    Bytes that it takes on the disk.
+    """
+
+
+class PruneResult(BaseModel):
+    """
+    What was removed, or would be.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    removed: Annotated[
+        list[Leftover],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=100000),
+    ]
+    """
+    Each thing, in the order of kind and path.
+    """
+    failed: Annotated[
+        list[Leftover],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=100000),
+    ]
+    """
+    What could not be removed.
+    """
+    size: Annotated[
+        StrictInt,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes", "x-disclosure": "operator"}),
+    ]
+    """
+    Bytes of all that was removed.
+    """
+
+
 AllowItem = TypeAliasType("AllowItem", Annotated[StrictStr, Field(max_length=300, min_length=1)])
 
 
@@ -748,6 +931,8 @@ class ProbeReport(BaseModel):
                 "egress",
                 "listener",
                 "diff",
+                "logs",
+                "prune",
             ]
         ],
         Field(json_schema_extra={"x-disclosure": "operator"}, max_length=64),
