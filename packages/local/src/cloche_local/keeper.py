@@ -77,6 +77,7 @@ class Keeper:
         self._changes: Changes | None = None
         self._end_told = False
         self.on_renewed: Callable[[], None] = lambda: None
+        self.on_left_alone: Callable[[], object] = lambda: None
         self._agent = agent
         self._ground = ground
         self._orders = orders
@@ -147,8 +148,19 @@ class Keeper:
         self._place.leave()
         os.umask(0o022)
         self._arm(spec.timeout_s)
+        if spec.ends_with_pid:
+            self._end_with(spec.ends_with_pid)
         self._settle()
         return listener
+
+    def _end_with(self, pid: int) -> None:
+        """End when this process does; it has asked for us just now, so the number is still its own.
+
+        Raises:
+            ProcessLookupError: it is gone already.
+        """
+        pidfd = os.pidfd_open(pid)
+        asyncio.get_running_loop().add_reader(pidfd, lambda: self.on_left_alone())
 
     def _start_egress(self, spec: SandboxSpec) -> None:
         if spec.egress is None:

@@ -5,6 +5,7 @@ kills them, and they end by their own deadline when this process is gone.
 """
 
 import logging
+import os
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +18,7 @@ from pydantic import MISSING
 from cloche_contract.errors import (
     BackendCause,
     BackendUnavailable,
+    ConfigurationInvalid,
     IdempotencyConflict,
     ProviderTimeout,
     SandboxExpired,
@@ -233,7 +235,19 @@ class LocalProvider:
             cgroup_root=self._paths.cgroup_root,
             egress=network.wanted_rules(request, self._options.settings),
             idempotency=mark,
+            ends_with_pid=os.getpid() if self._ends_with_server() else 0,
         )
+
+    def _ends_with_server(self) -> bool:
+        """Whether sandboxes end when this process does (ABX_LOCAL_END_WITH).
+
+        Raises:
+            ConfigurationInvalid: the setting says something else than it may.
+        """
+        when = self._options.settings.get("local_end_with") or "deadline"
+        if when not in ("deadline", "server"):
+            raise ConfigurationInvalid(setting="ABX_LOCAL_END_WITH")
+        return when == "server"
 
     # -- looking ----------------------------------------------------------------------------------------------------
 

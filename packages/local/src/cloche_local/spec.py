@@ -124,6 +124,8 @@ class SandboxSpec:
     """Rules of the network allowlist, read and written back; None: the sandbox has no network and no proxy."""
     idempotency: str = ""
     """Hash of the creator's key and arguments; empty without a key."""
+    ends_with_pid: int = 0
+    """The process that the sandbox ends with; 0: its deadline alone ends it."""
     port: int | None = None
     """The port of the listener that comes with the spec; None: there is none."""
 

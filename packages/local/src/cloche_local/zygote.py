@@ -405,6 +405,7 @@ async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, N
         timer = loop.call_later(keeper.remaining_s(), agent.cancel)
 
     keeper.on_renewed = renewed
+    keeper.on_left_alone = agent.cancel
     try:
         status = await agent
     except asyncio.CancelledError:
