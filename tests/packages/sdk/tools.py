@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from cloche_contract.kernel.dispatch import dispatch
+from cloche_contract.kernel.dispatch import Outcome, dispatch
 from cloche_contract.kernel.toolset import ToolSession
 from cloche_sdk import Doors, SandboxSession
 from cloche_sdk.toolset import SandboxToolSet
@@ -27,6 +27,11 @@ class RecordedCall:
             return False
         self.images.append((media_type, data))
         return True
+
+
+async def dispatched(session: ToolSession, tool: str, arguments: Mapping[str, Any], call: RecordedCall) -> Outcome:
+    """What a server answers to one call."""
+    return await dispatch("sandbox", session, tool, arguments, call)
 
 
 class Tools:
@@ -50,7 +55,7 @@ class Tools:
 
     async def _dispatch(self, tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         self.last_call = RecordedCall()
-        outcome = await dispatch("sandbox", self._session, tool, arguments, self.last_call)
+        outcome = await dispatched(self._session, tool, arguments, self.last_call)
         return outcome.structured, outcome.is_error
 
 
