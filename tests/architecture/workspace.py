@@ -18,7 +18,7 @@ ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "contract": frozenset({"pydantic", "jsonschema", "referencing", "typing-extensions"}),
     "agentd": frozenset(),
     "sdk": frozenset({"httpx", "httpcore", "sniffio", "anyio", "tomli"}),
-    "mcp-http": frozenset({"mcp", "anyio", "starlette"}),
+    "mcp-http": frozenset({"mcp", "anyio", "prometheus-client", "starlette"}),
     "mcp-stdio": frozenset({"mcp", "anyio"}),
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),

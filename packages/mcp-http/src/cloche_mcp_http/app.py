@@ -26,7 +26,9 @@ from cloche_mcp_http.commons import ServerCommons
 from cloche_mcp_http.endpoint import BodyLimits, CallLimits, McpEndpoint
 from cloche_mcp_http.guard import Guard, Guarded
 from cloche_mcp_http.leases import Leases
-from cloche_mcp_http.principals import SINGLE_PRINCIPAL, TOKEN_VARIABLE, BearerTokens
+from cloche_mcp_http.metrics import Metrics
+from cloche_mcp_http.oauth import OAuth, OAuthCallers
+from cloche_mcp_http.principals import SINGLE_PRINCIPAL, TOKEN_VARIABLE, BearerTokens, Callers
 from cloche_mcp_http.store import SessionStore
 
 DEFAULT_TEMPLATE = "base"
@@ -87,6 +89,7 @@ def create_mcp_app(
     toolset: str = "sandbox",
     ids: IdSource | None = None,
     tools: ToolFilter | None = None,
+    oauth: OAuth | None = None,
 ) -> Starlette:
     """Return the application. Serve it with one process: sessions live in it.
 
@@ -107,6 +110,7 @@ def create_mcp_app(
         toolset: a tool set that an installed distribution provides.
         ids: where session ids come from.
         tools: which tools of the set are offered; default: all.
+        oauth: access tokens of an authorization server, instead of `auth_token` and `tokens`.
 
     Raises:
         UnusableFilter: the choice of tools names an unknown one, or leaves none.
@@ -126,49 +130,62 @@ def create_mcp_app(
     _require_positive("max_sessions", max_sessions)
     allowed = tools or ToolFilter()
     allowed.apply(published_set(toolset))
+    metrics = Metrics(published_set(toolset).tool_names)
     store = SessionStore(
-        partial(_open_tools, toolset, allowed, options),
+        partial(_open_tools, toolset, allowed, metrics, options),
         idle_ttl_s=session_ttl_seconds,
         max_sessions=max_sessions,
         ids=ids or RandomIds(),
     )
     without_session = replace(options, leases=bounds.sandboxes_per_principal)
-    leases = Leases(partial(_open_tools, toolset, allowed, without_session), max_body_bytes=bounds.max_body_bytes)
+    leases = Leases(
+        partial(_open_tools, toolset, allowed, metrics, without_session), max_body_bytes=bounds.max_body_bytes
+    )
     calls = CallLimits(CallLimit(bounds.calls_per_session), CallLimit(bounds.calls_per_principal))
     endpoint = McpEndpoint(store, leases, BodyLimits(bounds.max_body_bytes, bounds.body_within_s), calls)
-    return _assemble(store, leases, commons, endpoint, _guard(auth_token, tokens, allowed_hosts, allowed_origins))
+    metrics.count_sessions(lambda: len(store))
+    callers = _callers(auth_token, tokens, oauth)
+    guard = _guard(callers, allowed_hosts, allowed_origins)
+    routes = [Route("/metrics", endpoint=Guarded(guard, metrics))]
+    routes += [Route(path, endpoint=metrics.counting(Guarded(guard, endpoint))) for path in ("/mcp", "/mcp/")]
+    routes += callers.routes() if isinstance(callers, OAuthCallers) else []
+    return _assemble(store, leases, commons, routes, guarded=callers is not None)
 
 
-def _guard(
-    auth_token: str | None,
-    tokens: Mapping[str, str] | None,
-    allowed_hosts: Sequence[str] | None,
-    allowed_origins: Sequence[str],
-) -> Guard:
+def _callers(auth_token: str | None, tokens: Mapping[str, str] | None, oauth: OAuth | None) -> Callers | None:
     named = dict(tokens or {})
     if auth_token is not None:
         if SINGLE_PRINCIPAL in named:
             raise ConfigurationInvalid(setting=TOKEN_VARIABLE)
         named[SINGLE_PRINCIPAL] = auth_token
-    guarded = auth_token is not None or tokens is not None
+    if auth_token is None and tokens is None:
+        return None if oauth is None else OAuthCallers(oauth)
+    if oauth is not None:
+        raise ConfigurationInvalid(setting=TOKEN_VARIABLE)
+    return BearerTokens(named)
+
+
+def _guard(callers: Callers | None, allowed_hosts: Sequence[str] | None, allowed_origins: Sequence[str]) -> Guard:
     hosts = LOOPBACK_NAMES if allowed_hosts is None else allowed_hosts
-    if ANY in hosts and not guarded:
+    if ANY in hosts and callers is None:
         raise ConfigurationInvalid(setting=HOSTS_VARIABLE)
     try:
-        return Guard(AllowedHosts(hosts), AllowedOrigins(allowed_origins), BearerTokens(named) if guarded else None)
+        return Guard(AllowedHosts(hosts), AllowedOrigins(allowed_origins), callers)
     except AddressInvalid as error:
         raise ConfigurationInvalid(setting=f"{HOSTS_VARIABLE}, {ORIGINS_VARIABLE}") from error
 
 
-def _open_tools(toolset: str, tools: ToolFilter, options: ToolSetOptions, principal: str | None) -> ToolServer:
-    return ToolServer(toolset, installed_session(toolset, replace(options, principal=principal)), tools=tools)
+def _open_tools(
+    toolset: str, tools: ToolFilter, metrics: Metrics, options: ToolSetOptions, principal: str | None
+) -> ToolServer:
+    made = ToolServer(toolset, installed_session(toolset, replace(options, principal=principal)), tools=tools)
+    made.server.middleware.append(metrics.count_call)
+    return made
 
 
 def _assemble(
-    store: SessionStore, leases: Leases, commons: ServerCommons, endpoint: McpEndpoint, guard: Guard
+    store: SessionStore, leases: Leases, commons: ServerCommons, routes: Sequence[Route], *, guarded: bool
 ) -> Starlette:
-    guarded = Guarded(guard, endpoint)
-
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None, None]:
         try:
@@ -190,17 +207,16 @@ def _assemble(
             return JSONResponse({"status": "ready"})
         return JSONResponse({"status": "ending"}, status_code=503)
 
-    paths = ("/mcp", "/mcp/")
     app = Starlette(
         routes=[
-            *(Route(path, endpoint=guarded) for path in paths),
+            *routes,
             Route("/health", endpoint=_health, methods=["GET"]),
             Route("/ready", endpoint=ready, methods=["GET"]),
         ],
         lifespan=lifespan,
     )
     app.state.begin_close = begin_close
-    app.state.guarded = guard.tokens is not None
+    app.state.guarded = guarded
     return app
 
 

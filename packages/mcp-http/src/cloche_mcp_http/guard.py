@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cloche_mcp_http.addresses import AllowedHosts, AllowedOrigins
 from cloche_mcp_http.answers import UNAUTHORIZED, plain, refuse
-from cloche_mcp_http.principals import BearerTokens
+from cloche_mcp_http.principals import Callers, NotAuthorized
 
 PRINCIPAL = "cloche.principal"
 _UNKNOWN_HOST = (
@@ -22,13 +22,13 @@ _UNKNOWN_HOST = (
 
 @dataclass(frozen=True)
 class Guard:
-    """The checks of one server. `tokens` is None where everybody who reaches it may call."""
+    """The checks of one server. `callers` is None where everybody who reaches it may call."""
 
     hosts: AllowedHosts
     origins: AllowedOrigins
-    tokens: BearerTokens | None
+    callers: Callers | None
 
-    def check(self, scope: Scope) -> Response | None:
+    async def check(self, scope: Scope) -> Response | None:
         """The answer to a request that is refused; None lets it pass, with its principal in the scope."""
         headers = Headers(scope=scope)
         if not self.hosts.accept(headers.get("host")):
@@ -36,10 +36,12 @@ class Guard:
         if not self.origins.accept(headers.get("origin")):
             return plain(403, "Origin is not allowed")
         scope[PRINCIPAL] = None
-        if self.tokens is not None:
-            scope[PRINCIPAL] = self.tokens.principal(headers.get("authorization"))
-            if scope[PRINCIPAL] is None:
-                return refuse(401, UNAUTHORIZED, "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
+        if self.callers is not None:
+            try:
+                scope[PRINCIPAL] = await self.callers.identify(headers.get("authorization"))
+            except NotAuthorized as refused:
+                said = "Unauthorized" if refused.status == 401 else "The token lacks a scope"
+                return refuse(refused.status, UNAUTHORIZED, said, headers={"WWW-Authenticate": refused.challenge})
         return None
 
 
@@ -52,4 +54,4 @@ class Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await (self._guard.check(scope) or self._app)(scope, receive, send)
+        await (await self._guard.check(scope) or self._app)(scope, receive, send)

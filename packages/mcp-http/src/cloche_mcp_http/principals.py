@@ -11,6 +11,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from cloche_contract.errors import ConfigurationInvalid
 
@@ -22,6 +23,27 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _FILE_LIMIT = 1_048_576
 # A header of another form carries no token of ours; the bound keeps hashing cheap.
 _BEARER = re.compile(r"[Bb]earer +([\x21-\x7e]{1,4096}) *")
+
+
+class NotAuthorized(Exception):
+    """A request whose caller is not known, or may not call; `challenge` is what WWW-Authenticate says."""
+
+    def __init__(self, status: int, challenge: str) -> None:
+        super().__init__(status)
+        self.status = status
+        self.challenge = challenge
+
+
+class Callers(Protocol):
+    """Knows who calls."""
+
+    async def identify(self, authorization: str | None) -> str:
+        """The principal of an Authorization header.
+
+        Raises:
+            NotAuthorized: there is none.
+        """
+        ...
 
 
 class BearerTokens:
@@ -40,15 +62,32 @@ class BearerTokens:
 
     def principal(self, authorization: str | None) -> str | None:
         """The principal of an Authorization header, or None where its token is none of ours."""
-        match = _BEARER.fullmatch(authorization or "")
-        if match is None:
+        token = bearer_token(authorization)
+        if token is None:
             return None
-        given = _digest(match[1])
+        given = _digest(token)
         found = None
         for name, digest in self._principals:
             if hmac.compare_digest(given, digest):
                 found = name
         return found
+
+    async def identify(self, authorization: str | None) -> str:
+        """The principal of a request.
+
+        Raises:
+            NotAuthorized: its token is none of ours.
+        """
+        found = self.principal(authorization)
+        if found is None:
+            raise NotAuthorized(401, "Bearer")
+        return found
+
+
+def bearer_token(authorization: str | None) -> str | None:
+    """The token of an Authorization header, or None where it has none."""
+    match = _BEARER.fullmatch(authorization or "")
+    return None if match is None else match[1]
 
 
 def _is_token(token: str) -> bool:
