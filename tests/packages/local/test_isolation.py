@@ -108,6 +108,17 @@ async def test_init_has_no_descriptor_of_the_zygote(folder: Path, usable: None, 
         assert not any("/state/" in name for name in held)
 
 
+@pytest.mark.skipif(not HOST_ROOT, reason="only the host's root may look at the descriptors of a keeper")
+async def test_no_folder_that_the_keeper_holds_leads_out(provider: LocalProvider, sandbox: Sandbox) -> None:
+    """security.md, runc: a folder of the host that is left open leads to all of it by `..`."""
+    assert Path("/sys/fs/cgroup").is_dir()
+    facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
+    for pid in (facts["keeper_pid"], facts["init_pid"]):
+        for held in Path(f"/proc/{pid}/fd").iterdir():
+            if held.is_dir():
+                assert not Path(held, *[".."] * 20, "sys/fs/cgroup").exists(), held.readlink()
+
+
 async def test_python_of_commands_and_of_the_interpreter_are_one(shared_sandbox: Sandbox) -> None:
     """local-runtime, Templates: the host's own Python."""
     version = (await shared_sandbox.python("import sys; print(sys.version)")).stdout.strip()

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from cloche_contract.errors import UnsupportedLimit
 from cloche_contract.provider import CreateRequest, InspectRequest
 from cloche_local import limits
+from cloche_local.keeper import OWN_DATA_BYTES
 from cloche_local.provider import LocalProvider
 from cloche_local.spec import Limits, Protections
 from tests.packages.local.sandboxes import HOST_ROOT, Sandbox, made, make_provider, opened, until_gone
@@ -261,6 +262,20 @@ async def test_one_process_does_not_take_all_the_memory_of_the_host(folder: Path
             assert outcome in ran.stdout + ran.stderr
             end = (await sandbox.execute(code))[-1]
             assert end["stop_reason"] == ("memory_limit" if on else "exit")
+
+
+async def test_the_keeper_is_bounded_and_the_spawner_of_root_has_limits_of_its_own(provider: LocalProvider) -> None:
+    """What a hostile program makes the keeper keep ends in the keeper; root inside is as free as the user."""
+    async with made(provider) as sandbox:
+        facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
+        lines = Path(f"/proc/{facts['keeper_pid']}/limits").read_text().splitlines()
+        soft = next(line.split()[3] for line in lines if line.startswith("Max data size"))
+        assert int(soft) == OWN_DATA_BYTES
+        asked = limits.default_limits().process_mb
+        assert asked is not None
+        for user in ("user", "root") if HOST_ROOT else ("user",):
+            ran = await sandbox.run("ulimit -d", user=user)
+            assert int(ran.stdout) == asked << 10, user
 
 
 async def test_code_in_a_sandbox_is_killed_before_the_programs_of_the_host(folder: Path, usable: None) -> None:

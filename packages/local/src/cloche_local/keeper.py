@@ -29,6 +29,8 @@ from cloche_local.spec import Limits, SandboxSpec, Shape
 
 # The graceful end has this long before the kernel ends a keeper that is stuck.
 BACKSTOP_S = 5
+# Many times what it needs: what code inside makes it keep is bounded, and this is for what was forgotten.
+OWN_DATA_BYTES = 1 << 30
 
 
 class Agent(Spawner, Protocol):
@@ -90,6 +92,7 @@ class Keeper:
         self._first_id = 0 if ground.id_range is None or not shape.protections.user_namespace else ground.id_range.base
         # No other process of this id may read the token from our memory.
         sys_.prctl(sys_.PR_SET_DUMPABLE, 0)
+        _bound_own_memory()
 
     @property
     def link(self) -> socket.socket:
@@ -342,6 +345,16 @@ class Keeper:
             self.shape.limits, on, self._ground.filter_program, keep=keep, keeper_pidfd=self._nest.keeper_pidfd
         )
         self._agent.run_init(link, self.shape)
+
+
+def _bound_own_memory() -> None:
+    """An error in the keeper, and not the end of the host, where it is made to keep too much."""
+    import resource
+
+    # Soft: the spawner of root is a fork of us and sets its own.
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = OWN_DATA_BYTES if hard == resource.RLIM_INFINITY else min(OWN_DATA_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
 def _make_group(group: limits.Group, wanted: Limits) -> int:
