@@ -47,6 +47,7 @@ FAULTS: Mapping[str, Requirement] = {
     "T18": Requirement("A working directory that is gone gives an error that says so.", "sandbox-sdk#288"),
     "T20": Requirement("One timeout fails one command and nothing else.", "OpenMinis#358"),
     "T21": Requirement("A job outlives its connection; what it printed is kept for whoever comes back.", "E2B#1074"),
+    "T22": Requirement("An agent that does not answer is given up, with a typed error.", "E2B#1128"),
     "T23": Requirement("The longest lifetime is kept and told; a longer one is refused.", "E2B#879"),
     "T24": Requirement("No deadline of a connection is shorter than that of its work.", "remotion#7231"),
     "T25": Requirement("An unknown option is refused; a cancelled call ends its process.", "smithers#738"),
@@ -87,6 +88,7 @@ FAULTS: Mapping[str, Requirement] = {
     "F12": Requirement("Too large an argument is refused with the limit.", "fastmcp#854"),
     "F13": Requirement("What was written is told, never cut in silence.", "claude-code#50358"),
     "F14": Requirement("A huge file is refused by its size before it is read.", "superserve PR#234"),
+    "F15": Requirement("Input of any length arrives whole, or the call fails.", "inspect_k8s_sandbox#244"),
     "F16": Requirement("Any UTF-8 file name makes the round trip.", "Daytona#4323"),
     "F18": Requirement("The mode of a file can be set and is kept by an overwrite.", "vm0#373"),
     "F20": Requirement("A transfer that breaks is an error, never a short success.", "moltis#1040"),
@@ -128,6 +130,8 @@ FAULTS: Mapping[str, Requirement] = {
     "L9": Requirement("A reused pid is not mistaken for its former owner.", "llxprt-code#3449"),
     "L15": Requirement("A sandbox that nobody uses ends by its lease, which each use renews.", "OpenSandbox#759"),
     "L17": Requirement("A call after the end of a lifetime says that it is over.", "E2B#736"),
+    "L14": Requirement("Sixty streams at once come whole.", "OpenSandbox#1528"),
+    "L21": Requirement("Sandbox objects that are closed leave no connection.", "E2B#1155"),
     "L22": Requirement("A variable of one run_code is there in the next.", "twenty#21664"),
     "L23": Requirement("An interpreter that died says so and why; the next call has a new one.", "jupyter/help#418"),
     "L25": Requirement("One display call gives one result.", "E2B#670"),
@@ -135,6 +139,7 @@ FAULTS: Mapping[str, Requirement] = {
     "L27": Requirement(
         "New sub-folders are watched whole; an overflow of events is told.", "microsandbox#537, fswatch#330"
     ),
+    "L29": Requirement("The timeout that is asked for is the one that holds.", "llm-sandbox#100"),
     "E1": Requirement("No variable of the server is visible inside.", "srt#58"),
     "E5": Requirement("No default secret; without a token nothing listens on the network.", "dify#36637"),
     "E6": Requirement("The address is this machine's own unless a token is needed.", "agent-sandbox MCP README"),

@@ -166,7 +166,7 @@ async def test_a_stream_without_its_last_frame_is_no_success(tmp_path: Path) -> 
             await sandbox.commands.run("x")
 
 
-async def test_a_dead_socket_is_a_lost_sandbox(tmp_path: Path) -> None:
+async def test_t22_a_dead_socket_is_a_lost_sandbox(tmp_path: Path) -> None:
     """T22: typed, at once."""
     async with stub(tmp_path, _echo) as found, await AsyncSandbox.create(doors=found.doors) as sandbox:
         Path(found.agent.socket_path).unlink()
@@ -186,7 +186,7 @@ async def test_a_sandbox_that_its_provider_calls_gone_a_moment_later_is_lost(tmp
         assert found.provider.asked.count("get") == 3
 
 
-async def test_an_agent_that_stays_silent_is_given_up(tmp_path: Path) -> None:
+async def test_t22_an_agent_that_stays_silent_is_given_up(tmp_path: Path) -> None:
     """T22: a read deadline, and never below what the command may take."""
 
     async def answer(stream: Peer, request: Request) -> None:
@@ -202,7 +202,7 @@ async def test_an_agent_that_stays_silent_is_given_up(tmp_path: Path) -> None:
         assert anyio.current_time() - started >= 2
 
 
-async def test_an_agent_that_lets_a_command_run_on_is_given_up_however_busy_it_is(tmp_path: Path) -> None:
+async def test_t22_an_agent_that_lets_a_command_run_on_is_given_up_however_busy_it_is(tmp_path: Path) -> None:
     """T22: keepalives are no reason to wait for ever."""
 
     async def answer(stream: Peer, request: Request) -> None:

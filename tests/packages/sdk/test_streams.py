@@ -34,7 +34,7 @@ async def line(sandbox: AsyncSandbox, tmp_path: Path) -> AsyncGenerator[Cutter]:
 # -- input ------------------------------------------------------------------------------------------------------
 
 
-async def test_input_arrives_whole_however_long(sandbox: AsyncSandbox) -> None:
+async def test_f15_input_arrives_whole_however_long(sandbox: AsyncSandbox) -> None:
     """inspect_k8s_sandbox#244: 40 MiB on standard input, and nothing arrived."""
     sent = bytes(range(256)) * 40_000
     result = await sandbox.commands.run("sha256sum", stdin=sent)

@@ -77,8 +77,9 @@ class AgentChannel:
         self, path: str, message: Mapping[str, Any], headers: Mapping[str, str] = _NONE
     ) -> AsyncGenerator[Mapping[str, Any], None]:
         """As `stream`, for as long as it lasts: an agent that has nothing to say says that it lives."""
-        interval = {HEADER_KEEPALIVE: str(max(1, int(self.patience_s / 3)))}
-        return self.stream(path, message, headers={**interval, **headers}, silence_s=self.patience_s)
+        interval_s = max(1, int(self.patience_s / 3))
+        headers = {HEADER_KEEPALIVE: str(interval_s), **headers}
+        return self.stream(path, message, headers=headers, silence_s=max(self.patience_s, 3.0 * interval_s))
 
     @property
     def patience_s(self) -> float:
