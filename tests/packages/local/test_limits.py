@@ -189,6 +189,20 @@ async def test_t36_a_command_that_fails_at_the_process_limit_says_so(folder: Pat
             assert "3\n" in [line.get("text") for line in await sandbox.execute("print(1 + 2)")]
 
 
+async def test_t36_a_task_that_fails_at_the_process_limit_says_so(folder: Path, usable: None) -> None:
+    """Faults T36: although everything that the task started is gone when its end is told."""
+    forks = "import os, signal\nwhile True:\n    if os.fork() == 0:\n        signal.pause()"
+    async with opened(make_provider(folder, limits=_SMALL)) as provider, made(provider) as sandbox:
+        wanted = {"task_id": "0" * 32, "command": f"exec python3 -c '{forks}'", "timeout": 60}
+        assert (await sandbox.client.post("/cloche.Tasks/Start", json=wanted)).status_code == 200
+        task: dict[str, object] = {"state": "running"}
+        while task["state"] == "running":
+            asked = {"task_id": "0" * 32, "stderr_offset": 1_000_000, "stdout_offset": 1_000_000, "wait_ms": 20_000}
+            task = (await sandbox.client.post("/cloche.Tasks/Get", json=asked)).json()["task"]
+        assert (task["state"], task["stop_reason"]) == ("failed", "pids_limit"), task
+        assert (await sandbox.run("ls /proc | grep -c '^[0-9]'")).exit_code == 0
+
+
 async def test_a_command_that_fails_on_a_full_disk_says_so(folder: Path, usable: None) -> None:
     """Issue 3, part 3: stop reasons say which limit was hit; a failure beside it has its own."""
     async with opened(make_provider(folder, limits=_SMALL)) as provider, made(provider) as sandbox:

@@ -99,6 +99,8 @@ class Task:
                 await self._terminate(child)
         finally:
             stopping.cancel()
+        # Asked before the rest of the task is gone, and with it the limit that it was at.
+        ended = self._ended_by(child, kills_before) if child.exit.done() else None
         # Also after an end of its own: what a task leaves behind does not outlive it.
         await self._spawner.kill_tree(child)
         # Not awaited itself: an agent that ends would cancel what the link still wants to set.
@@ -106,7 +108,7 @@ class Task:
         for output in self._outputs:
             output.drain()
             output.close()
-        self._finish(child.exit.result(), self._hooks.memory_kills() > kills_before, clock())
+        self._finish(ended or self._ended_by(child, kills_before), clock())
 
     async def cancel(self) -> None:
         """End it, and return when it is over; nothing happens to one that has ended."""
@@ -136,15 +138,20 @@ class Task:
 
         return take
 
-    def _finish(self, status: int, memory_killed: bool, now: float) -> None:
+    def _ended_by(self, child: Child, kills_before: int) -> Ending:
+        status = child.exit.result()
+        if status == LOST:
+            return Ending(-1, 0, "sandbox_lost")
+        return explained(ending_of(status, self._hooks.memory_kills() > kills_before), self._hooks.limit_met)
+
+    def _finish(self, ended: Ending, now: float) -> None:
         self.stdout.finish()
         self.stderr.finish()
         self.denied = tuple(self._hooks.denials_since(self._denial_mark))
         self.finished_at = now
-        if status == LOST:
-            self.ending, self.state = Ending(-1, 0, "sandbox_lost"), "unknown"
+        if ended.stop_reason == "sandbox_lost":
+            self.ending, self.state = ended, "unknown"
         else:
-            ended = explained(ending_of(status, memory_killed), self._hooks.limit_met)
             reason = _SENT.get(self._stopped_by, ended.stop_reason)
             self.ending = Ending(ended.exit_code, ended.signal, reason)
             self.state = self._stopped_by or ("succeeded" if ended.exit_code == 0 else "failed")
