@@ -66,6 +66,7 @@ async def test_m11_every_tool_answers_what_its_schema_says(mode: str, connect: C
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         made = await value_of(client, "create_sandbox", {"timeout": 600})
         home = (await value_of(client, "run_command", {"command": "pwd"}))["stdout"].strip()
+        task = await value_of(client, "start_task", {"command": "sleep 600"})
         calls: dict[str, dict[str, Any]] = {
             "list_sandboxes": {},
             "get_sandbox": {},
@@ -74,9 +75,13 @@ async def test_m11_every_tool_answers_what_its_schema_says(mode: str, connect: C
             "write_file": {"path": f"{home}/f", "content": "AAEC", "encoding": "base64", "mode": "600"},
             "read_file": {"path": f"{home}/f", "encoding": "base64"},
             "list_files": {"path": home},
+            "get_task": {"sandbox_id": made["sandbox_id"], "task_id": task["task_id"]},
+            "cancel_task": {"sandbox_id": made["sandbox_id"], "task_id": task["task_id"]},
+            "upload_file": {"path": f"{home}/g", "content": "AAEC"},
+            "download_file": {"path": f"{home}/g"},
             "kill_sandbox": {"sandbox_id": made["sandbox_id"]},
         }
-        assert set(calls) | {"create_sandbox", "run_command"} == set(listed)
+        assert set(calls) | {"create_sandbox", "run_command", "start_task"} == set(listed)
         for tool, arguments in calls.items():
             value = await value_of(client, tool, arguments)
             schema: Any = Draft202012Validator(listed[tool].output_schema or False)

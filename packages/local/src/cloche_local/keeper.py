@@ -263,7 +263,7 @@ class Keeper:
 
     def _write_deadline(self) -> float:
         """Tell other processes of the deadline; returns it in wall time."""
-        wall = time.time() + self.remaining_s()
+        wall = round(time.time() + self.remaining_s(), 3)
         self._place.write_deadline(self.deadline, wall)
         return wall
 
