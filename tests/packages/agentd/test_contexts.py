@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import threading
 from collections.abc import Generator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.agentd.plain_agent import Client, Executed, PlainAgent, Reply, running_agent
+from tests.packages.agentd.plain_agent import Client, Executed, PlainAgent, Reply, alive, running_agent
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,7 @@ def test_removed_context_is_gone_with_its_process(client: Client) -> None:
     identity = _create(client)
     pid = int(client.execute("import os; print(os.getpid())", context_id=identity).stdout)
     assert client.call("DELETE", f"/contexts/{identity}").status == 204
-    assert not os.path.exists(f"/proc/{pid}")
+    assert not alive(pid)
     assert identity not in _listed(client)
     for reply in (
         client.call("POST", "/execute", json.dumps({"code": "1", "context_id": identity}).encode()),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from cloche_agentd._gen import messages, wire
 from tests.packages.agentd.plain_agent import Client, Json
 
@@ -62,3 +64,20 @@ def test_info_is_declared(client: Client) -> None:
 
 def _nothing_more(message: str, value: Json) -> None:
     assert set(value) - set(messages.FIELDS[message]) == set()
+
+
+@pytest.mark.parametrize("field", [name for name in messages.FIELDS["ExecuteRequest"] if name != "language"])
+def test_requests_are_held_to_what_is_declared(client: Client, field: str) -> None:
+    """schemas/agent/interpreter.json: type and bounds of each field of /execute, by the generated table."""
+    kind, _required, least, most, _allowed, _inside = messages.FIELDS["ExecuteRequest"][field]
+    wrong: list[object] = [{"string": 5, "integer": "x", "object": "x"}[kind]]
+    if kind == "integer":
+        wrong += [] if least is None else [least - 1]
+        wrong += [] if most is None else [most + 1]
+    if kind == "object" and most is not None:
+        wrong.append({f"N{number}": "" for number in range(most + 1)})
+    for value in wrong:
+        request = {"code": "1", field: value}
+        reply = client.call("POST", wire.INTERPRETER_EXECUTE, json.dumps(request).encode())
+        assert reply.status == 400, (field, value)
+        assert reply.value["cloche"]["field"] == field

@@ -61,7 +61,7 @@ class Interpreters:
     async def execute(self, exchange: Exchange) -> None:
         """Run code and stream its output, results and end."""
         request = connect.parse_object(await exchange.read_body(limits.JSON_BODY_BYTES))
-        code = fields.text(request, "code")
+        code = fields.text(fields.declared("ExecuteRequest", request), "code")
         if len(code.encode()) > limits.CODE_BYTES:
             raise AgentError("resource_exhausted", "the code is too long", "invalid_argument", status=413, field="code")
         context_id = fields.text(request, "context_id", "")
@@ -82,14 +82,12 @@ class Interpreters:
 
     def _job(self, request: Json, code: str, language: str) -> Job:
         timeout_ms = fields.whole(request, "timeout_ms", 0)
-        if not 0 <= timeout_ms <= limits.COMMAND_TIMEOUT_MAX_S * 1000:
-            raise invalid_argument("timeout_ms is out of range", "timeout_ms")
         return Job(
             code,
             fields.environment(request, "env_vars"),
             timeout_ms / 1000 if timeout_ms else None,
-            _at_most(request, "max_result_bytes", limits.RESULT_BYTES),
-            _at_most(request, "max_results", limits.RESULTS),
+            fields.whole(request, "max_result_bytes", limits.RESULT_BYTES),
+            fields.whole(request, "max_results", limits.RESULTS),
             language,
         )
 
@@ -190,6 +188,7 @@ class Interpreters:
 
     async def _create(self, exchange: Exchange) -> Context:
         request = connect.parse_object(await exchange.read_body(limits.JSON_BODY_BYTES))
+        fields.declared("CreateContextRequest", request)
         engine = await self.languages.choose_engine(fields.text(request, "language", ""), self._user)
         cwd = fields.no_nul(fields.text(request, "cwd", ""), "cwd")
         if sum(context.identity != context.engine.context for context in self._contexts.values()) >= limits.CONTEXTS:
@@ -223,13 +222,6 @@ class Interpreters:
 
 def _no_context() -> AgentError:
     return AgentError("not_found", "context not found", "context_not_found")
-
-
-def _at_most(request: Json, name: str, most: int) -> int:
-    value = fields.whole(request, name, most)
-    if value < 0:
-        raise invalid_argument(f"{name} is out of range", name)
-    return min(value, most)
 
 
 def _described(context: Context) -> dict[str, str]:

@@ -8,11 +8,25 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from . import limits
+from ._gen import messages
 from .failures import invalid_argument
 
 Json = Mapping[str, object]
 
 _ENV_NAME: Final = re.compile(r"[^=\0]{1,256}\Z")
+
+
+def declared(message: str, value: Json) -> Json:
+    """Return a request that keeps to the message that schemas/agent declares; unknown fields are ignored.
+
+    Raises:
+        AgentError: invalid_argument names the field and the rule.
+    """
+    try:
+        messages.check(message, value)
+    except messages.FieldError as error:
+        raise invalid_argument(f"{error.field} breaks the rule {error.rule}", error.field) from None
+    return value
 
 
 def text(value: Json, name: str, default: str | None = None) -> str:
