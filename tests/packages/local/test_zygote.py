@@ -195,3 +195,19 @@ async def test_warm_code_interpreters_have_everything_imported(provider: LocalPr
                 await provider.kill(KillRequest(sandbox_id=sandbox.id))
             if "True\n" in [line.get("text") for line in lines]:
                 break
+
+
+async def test_what_was_rehearsed_is_not_the_users(provider: LocalProvider) -> None:
+    """A sandbox that waited has answered a request of its own: it counts from one, and nothing of it shows."""
+    await provider.warm()
+    await _spare(zygote_pid())
+    async with made(provider) as sandbox:
+        lines = await sandbox.execute("1 / 0")
+        assert lines[0] == {"type": "number_of_executions", "execution_count": 1} | lines[0]
+        (error,) = [line for line in lines if line["type"] == "error"]
+        assert "<execution 1>" in error["traceback"]
+        assert [line for line in lines if line["type"] in ("context_restarted", "stdout", "result")] == []
+        lines = await sandbox.execute("print(sorted(name for name in globals() if not name.startswith('__')))")
+        assert "['display']\n" in [line.get("text") for line in lines]
+        lines = await sandbox.execute("import os; print(os.listdir('.'))")
+        assert "[]\n" in [line.get("text") for line in lines]

@@ -26,6 +26,7 @@ from .filesystem import FilesystemService
 from .metrics import Metrics
 from .process_rpc import ProcessService
 from .processes import Processes
+from .rehearsal import rehearse
 from .server import Server, is_rpc
 from .spawner import Spawner
 from .tasks import TaskService
@@ -90,9 +91,8 @@ class Agent:
                 calls = CallRecord(self._hooks.record, frozenset({*self._unary, *self._streams, *_PLAIN_PATHS}))
                 server = Server(self._handle, tasks, calls.done)
                 try:
-                    if self._config.begin_interpreter:
-                        tasks.create_task(self._interpreters.begin())
-                    tasks.create_task(self._open(server, listeners))
+                    begun = tasks.create_task(self._begin(tasks))
+                    tasks.create_task(self._open(server, listeners, begun))
                     await self._ended.wait()
                 finally:
                     server.close()
@@ -103,12 +103,22 @@ class Agent:
             pass
         return self._status
 
-    async def _open(self, server: Server, listeners: Sequence[socket.socket]) -> None:
+    async def _begin(self, tasks: asyncio.TaskGroup) -> None:
+        """Do what can be done before the first request."""
+        if self._config.begin_interpreter:
+            await self._interpreters.begin()
+        if self._config.rehearse and not self._config.sandbox_id:
+            await rehearse(Server(self._interpreters.execute, tasks))
+
+    async def _open(self, server: Server, listeners: Sequence[socket.socket], begun: asyncio.Task[None]) -> None:
         """Take requests, once it is known whose."""
         if self._hooks.orders is not None:
             orders = await self._hooks.orders()
             self._config.adopt(orders)
-            if self._config.begin_interpreter and orders.envs:
+            if self._config.rehearse:
+                # What it counts and leaves is undone next.
+                await begun
+            if self._config.begin_interpreter and (orders.envs or self._config.rehearse):
                 await self._interpreters.adopt_environment()
             listeners = [*listeners, *orders.listeners]
         await server.listen(listeners)

@@ -55,6 +55,8 @@ class AgentConfig:
     """Accept /contexts without a token, as released E2B interpreters clients call it."""
     begin_interpreter: bool = False
     """Start the default Python context before it is asked for."""
+    rehearse: bool = False
+    """Nobody waits yet: answer one request of our own, so that the first one of a client is as fast as the second."""
     host_tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """Program name to absolute path, for languages whose program is not on `path`."""
     clock: Callable[[], float] = time.time

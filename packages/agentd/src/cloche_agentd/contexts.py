@@ -121,7 +121,8 @@ class Context:
         return True
 
     async def adopt_environment(self, envs: Mapping[str, str]) -> None:
-        """Add variables to the environment of the live process; the next one has them from its start."""
+        """Add variables to the environment of the live process, and begin to count; the next one has them at once."""
+        self.executions = 0
         if self._channel is None:
             return
         try:

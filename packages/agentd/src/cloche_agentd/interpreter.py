@@ -49,6 +49,8 @@ class Interpreter:
         """Run what the keeper asks for until it closes the channel."""
         while (request := self._control.receive()) is not None:
             if "environment" in request:
+                # From here on it is somebody's: what was rehearsed does not count.
+                self._count = 0
                 os.environ.update(cast("dict[str, str]", request["environment"]))
             else:
                 self._control.send(self._run(request))

@@ -99,6 +99,11 @@ class Keeper:
         """Our end of the socket to init."""
         return self._nest.link
 
+    @property
+    def waits(self) -> bool:
+        """Whether nobody has asked for the sandbox yet."""
+        return self._orders.waits
+
     # -- from begun to running --------------------------------------------------------------------------------------
 
     async def receive_orders(self) -> tuple[SandboxSpec, Sequence[socket.socket]]:

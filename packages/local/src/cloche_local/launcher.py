@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import anyio
@@ -151,7 +152,7 @@ class Launcher:
                 "folder": spec.folder,
                 "socket": f"{spec.runtime_folder}/{spec.socket_name}",
                 "egress": spec.egress is not None,
-                "shape": asdict(spec.shape),
+                "shape": _told(spec.shape),
             }
             with theirs:
                 await _send(control, request, [theirs.fileno()])
@@ -246,6 +247,12 @@ def _has_news(control: socket.socket) -> bool:
         return False
 
 
+@lru_cache(maxsize=16)
+def _told(shape: Shape) -> Mapping[str, object]:
+    """A shape as the zygote reads it. The same for most requests, and slow to make."""
+    return asdict(shape)
+
+
 def _hello(settings: Settings) -> Mapping[str, object]:
     return {
         "staging_folder": settings.staging_folder,
@@ -255,7 +262,7 @@ def _hello(settings: Settings) -> Mapping[str, object]:
         "cgroup_root": settings.cgroup_root,
         "import_paths": list(settings.import_paths),
         "warm": settings.warm,
-        "shape": None if settings.shape is None else asdict(settings.shape),
+        "shape": None if settings.shape is None else _told(settings.shape),
     }
 
 

@@ -26,6 +26,11 @@ class Orders:
         self.listeners: list[socket.socket] = []
         """What the agent answers on beside its socket: ports of the host."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether the request has still to come."""
+        return self._reply is None
+
     def filenos(self) -> list[int]:
         """The descriptors of it."""
         sockets = [channel.fileno() for channel in (self._requests, self._reply) if channel is not None]

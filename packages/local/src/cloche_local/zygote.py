@@ -360,7 +360,9 @@ class _Agentd:
         accounts = [User("user", users.USER_ID, users.USER_ID, "/home/user")]
         if keeper.has_range():
             accounts.append(User("root", 0, 0, "/root"))
-        config = AgentConfig(users=accounts, path=keeper.shape.root.search_path, begin_interpreter=True)
+        config = AgentConfig(
+            users=accounts, path=keeper.shape.root.search_path, begin_interpreter=True, rehearse=keeper.waits
+        )
         hooks = KeeperHooks(
             on_renew=keeper.renew,
             on_kill=keeper.end,
