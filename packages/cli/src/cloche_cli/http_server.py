@@ -27,6 +27,7 @@ class HttpRequest:
     auth_token_file: str | None
     session_ttl_s: int
     max_sessions: int
+    server_id: str | None
     tools: ToolFilter
 
 
@@ -47,6 +48,7 @@ def serve(request: HttpRequest) -> int:
         template=settings.text("default_template") or DEFAULT_TEMPLATE,
         session_ttl_seconds=request.session_ttl_s,
         max_sessions=request.max_sessions,
+        server_id=request.server_id,
         tools=request.tools,
     )
     try:

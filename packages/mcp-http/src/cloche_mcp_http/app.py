@@ -29,7 +29,7 @@ from cloche_mcp_http.leases import Leases
 from cloche_mcp_http.metrics import Metrics
 from cloche_mcp_http.oauth import OAuth, OAuthCallers
 from cloche_mcp_http.principals import SINGLE_PRINCIPAL, TOKEN_VARIABLE, BearerTokens, Callers
-from cloche_mcp_http.store import SessionStore
+from cloche_mcp_http.store import ServerIds, SessionStore
 
 DEFAULT_TEMPLATE = "base"
 SESSION_TTL_S = 3600.0
@@ -88,6 +88,7 @@ def create_mcp_app(
     environ: Mapping[str, str] | None = None,
     toolset: str = "sandbox",
     ids: IdSource | None = None,
+    server_id: str | None = None,
     tools: ToolFilter | None = None,
     oauth: OAuth | None = None,
 ) -> Starlette:
@@ -109,6 +110,7 @@ def create_mcp_app(
         environ: settings; default: the environment of the process.
         toolset: a tool set that an installed distribution provides.
         ids: where session ids come from.
+        server_id: name of this server among several, at the start of its session ids: letters and digits.
         tools: which tools of the set are offered; default: all.
         oauth: access tokens of an authorization server, instead of `auth_token` and `tokens`.
 
@@ -135,7 +137,7 @@ def create_mcp_app(
         partial(_open_tools, toolset, allowed, metrics, options),
         idle_ttl_s=session_ttl_seconds,
         max_sessions=max_sessions,
-        ids=ids or RandomIds(),
+        ids=_session_ids(server_id, ids or RandomIds()),
     )
     without_session = replace(options, leases=bounds.sandboxes_per_principal)
     leases = Leases(
@@ -150,6 +152,10 @@ def create_mcp_app(
     routes += [Route(path, endpoint=metrics.counting(Guarded(guard, endpoint))) for path in ("/mcp", "/mcp/")]
     routes += callers.routes() if isinstance(callers, OAuthCallers) else []
     return _assemble(store, leases, commons, routes, guarded=callers is not None)
+
+
+def _session_ids(server_id: str | None, ids: IdSource) -> IdSource:
+    return ids if server_id is None else ServerIds(server_id, ids)
 
 
 def _callers(auth_token: str | None, tokens: Mapping[str, str] | None, oauth: OAuth | None) -> Callers | None:

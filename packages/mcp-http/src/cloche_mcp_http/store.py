@@ -4,12 +4,14 @@ Source: checklist 154, 155, 302, 320; decision D21; faults M5, M15.
 """
 
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
 import anyio.abc
 
+from cloche_contract.errors import ConfigurationInvalid
 from cloche_contract.kernel.doors import IdSource
 from cloche_contract.serving import ToolServer
 from cloche_mcp_http.session import HttpSession
@@ -17,6 +19,28 @@ from cloche_mcp_http.session import HttpSession
 logger = logging.getLogger(__name__)
 
 OpenTools = Callable[[str | None], ToolServer]
+
+
+_SERVER_ID = re.compile(r"[A-Za-z0-9]{1,32}")
+
+
+class ServerIds:
+    """Session ids that start with the name of their server, so that a proxy can route by them."""
+
+    def __init__(self, server_id: str, ids: IdSource) -> None:
+        """Take the name.
+
+        Raises:
+            ConfigurationInvalid: it is not 1 to 32 letters and digits.
+        """
+        if not _SERVER_ID.fullmatch(server_id):
+            raise ConfigurationInvalid(setting="server_id")
+        self._server_id = server_id
+        self._ids = ids
+
+    def new_id(self) -> str:
+        """A fresh id."""
+        return f"{self._server_id}-{self._ids.new_id()}"
 
 
 class SessionLimit(Exception):

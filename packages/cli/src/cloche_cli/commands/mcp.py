@@ -20,6 +20,7 @@ _HTTP_ONLY = (
     "auth_token_file",
     "session_ttl",
     "max_sessions",
+    "server_id",
     "workers",
 )
 
@@ -33,6 +34,7 @@ def _start(
     auth_token_file: str | None,
     session_ttl: int,
     max_sessions: int,
+    server_id: str | None,
     workers: int,
     tools: tuple[str, ...],
     exclude_tools: tuple[str, ...],
@@ -48,8 +50,8 @@ def _start(
     if workers > 1:
         raise Refused(
             "single_process",
-            "must be 1: sessions live in one process. Start several servers on ports of their own, and let a "
-            "proxy route by Mcp-Session-Id.",
+            "must be 1: sessions live in one process. Start several servers, each with a port and a "
+            "--server-id, and let a proxy route by Mcp-Session-Id.",
             field="--workers",
         )
     from cloche_cli.http_server import HttpRequest
@@ -64,6 +66,7 @@ def _start(
             auth_token_file=auth_token_file,
             session_ttl_s=session_ttl,
             max_sessions=max_sessions,
+            server_id=server_id,
             tools=allowed,
         )
     )
@@ -167,6 +170,12 @@ start = command(
             help="Offer none of these; wins over --tools. Repeatable.",
         ),
         click.Option(["--read-only"], is_flag=True, help="Offer only tools that change nothing; wins over both."),
+        click.Option(
+            ["--server-id"],
+            type=Text(32),
+            metavar="NAME",
+            help="Name of this server among several: its session ids start with it, so that a proxy can route by them.",
+        ),
         click.Option(["--workers"], type=WholeNumber(1, 64), default=1, show_default=True, help="Only 1 works."),
     ],
 )
