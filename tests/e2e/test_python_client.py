@@ -77,7 +77,7 @@ async def test_m11_every_tool_answers_what_its_schema_says(mode: str, connect: C
             "list_files": {"path": home},
             "get_task": {"sandbox_id": made["sandbox_id"], "task_id": task["task_id"]},
             "cancel_task": {"sandbox_id": made["sandbox_id"], "task_id": task["task_id"]},
-            "upload_file": {"path": f"{home}/g", "content": "AAEC"},
+            "upload_file": {"path": f"{home}/g", "content_base64": "AAEC"},
             "download_file": {"path": f"{home}/g"},
             "kill_sandbox": {"sandbox_id": made["sandbox_id"]},
         }
