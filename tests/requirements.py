@@ -59,7 +59,7 @@ FAULTS: Mapping[str, Requirement] = {
     "T32": Requirement("A command reaches one shell as it was written.", "OpenSandbox#127"),
     "T34": Requirement("A background server outlives the call that started it.", "claude-code#35986"),
     "T35": Requirement("A signal never reaches whoever got the process number later.", "sandbox-server#21"),
-    "T36": Requirement("A fork bomb stops at the process limit.", "NemoClaw#809"),
+    "T36": Requirement("A fork bomb stops at the process limit, and what failed there says so.", "NemoClaw#809"),
     "T37": Requirement("Thousands of calls leave no descriptor, thread, process, file or memory.", "SandboxFusion#67"),
     "O1": Requirement("Output that is not UTF-8 is replaced and flagged.", "inspect_k8s_sandbox#206"),
     "O3": Requirement("Only the framing ends a line; Unicode's line ends are output.", "OpenSandbox PR#1444"),
