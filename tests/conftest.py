@@ -14,6 +14,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Calls of tests are not calls of the person who runs them.
+    os.environ.setdefault("ABX_AUDIT_FILE", "off")
     config.addinivalue_line("markers", "soak: repeats a kill, a leak or a load; --scale says how often")
     # A shell's `&` ignores Ctrl-C for what it starts, and tests press it.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

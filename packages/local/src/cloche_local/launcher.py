@@ -17,6 +17,7 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
+from cloche_local import templates
 from cloche_local.spec import SandboxSpec, Shape
 
 # Constant, as user code can read the arguments of the process that its interpreter was forked from. Everything that
@@ -125,6 +126,7 @@ class Launcher:
             socket.send_fds(control, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
             self._bare, self._warm, self._warm_asked = control, warm, False
             ours.pop_all()
+            _RUNNING.add(self)
 
     async def create(self, spec: SandboxSpec, *, prefer_warm: bool, listener: socket.socket | None = None) -> Born:
         """Make a sandbox; returns when it can be used.
@@ -213,6 +215,9 @@ class Launcher:
         # One that is still importing has nothing to clean up, and nobody waits for it.
         process.kill()
         process.wait()
+        _RUNNING.discard(self)
+        if not _RUNNING:
+            templates.let_go()
 
     def leave_behind(self) -> None:
         """In a fork: it is our parent's. The next use starts one of our own."""
@@ -221,12 +226,18 @@ class Launcher:
             # Not our child: nobody here is to wait for it.
             self._process.returncode = 0
         self._forget()
+        _RUNNING.discard(self)
+        templates.let_go()
 
     def _forget(self) -> None:
         for control in (self._bare, self._warm):
             if control is not None:
                 control.close()
         self._bare = self._warm = self._process = None
+
+
+# While one of them runs, a sandbox that waits may stand on a template that nothing else names.
+_RUNNING: set[Launcher] = set()
 
 
 def _pair(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.socket]:

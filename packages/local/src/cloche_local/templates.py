@@ -108,7 +108,7 @@ def _library_folder() -> str | None:
     return None
 
 
-# Folders that this process makes sandboxes of, and one that waits may stand on: held until the process ends.
+# Folders that this process makes sandboxes of, and that one which waits may stand on.
 _HELD: dict[str, int] = {}
 
 
@@ -136,6 +136,12 @@ def hold(path: str) -> bool:
         pass
     os.close(_HELD.pop(path))
     return False
+
+
+def let_go() -> None:
+    """Nobody in this process makes sandboxes any more: a prune may remove what it held."""
+    while _HELD:
+        os.close(_HELD.popitem()[1])
 
 
 def plan_root(template: Template, state_path: str, *, host_root: bool) -> RootPlan:

@@ -119,6 +119,12 @@ class SandboxSession:
         return tuple(map(self.name, self._slots))
 
     @property
+    def default(self) -> str | None:
+        """The id of the default sandbox, where there is one."""
+        slot = self._default
+        return None if slot is None or slot.sandbox is None else self.name(slot.sandbox.link.reference)
+
+    @property
     def sessionless(self) -> bool:
         """Whether a call without an id makes a sandbox of its own, which only its result names."""
         return self._leases is not None

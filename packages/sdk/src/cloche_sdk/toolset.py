@@ -19,8 +19,9 @@ from pydantic import MISSING
 from cloche_contract import common, provider
 from cloche_contract import sandbox as results
 from cloche_contract.errors import FileTooLarge, InvalidArgument, NotText
-from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
+from cloche_contract.kernel.toolset import CallObserver, ToolCall, ToolSession, ToolSetOptions
 
+from .audit import audit_file
 from .code import execute_code
 from .config import load_settings
 from .hidden import hidden_values
@@ -102,7 +103,8 @@ async def _opened(doors: Doors, template: str, options: ToolSetOptions) -> Async
     session = SandboxSession(doors, template=template, pool=pool, principal=options.principal, leases=options.leases)
     async with session:
         session.warm_soon()
-        yield SandboxToolSet(session, hidden_values(doors.settings, doors.environ))
+        observer = audit_file(doors, options.principal, lambda: session.default)
+        yield SandboxToolSet(session, hidden_values(doors.settings, doors.environ), observer)
 
 
 @asynccontextmanager
@@ -117,8 +119,9 @@ async def _pool(doors: Doors) -> AsyncGenerator[ProviderPool, None]:
 class SandboxToolSet:
     """One client's sandbox tools: a method per tool."""
 
-    def __init__(self, session: SandboxSession, hide: Sequence[str] = ()) -> None:
+    def __init__(self, session: SandboxSession, hide: Sequence[str] = (), observer: CallObserver | None = None) -> None:
         self._session = session
+        self.observer = observer
         self._hide = hide
 
     @property

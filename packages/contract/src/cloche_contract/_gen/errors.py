@@ -105,6 +105,24 @@ class Unsupported(ClocheError):
     exit_code: ClassVar[int] = 1
 
 
+class AuditUnavailable(Unavailable):
+    """The call was not carried out: it cannot be written into the audit file."""
+
+    code: ClassVar[str] = "audit_unavailable"
+    error_code: ClassVar[str] = "E8050"
+    message: ClassVar[str] = "The call was not carried out: it cannot be written into the audit file."
+    suggestion: ClassVar[str] = (
+        "The operator of this server has to make the audit file writable, or to make room for it."
+    )
+    http_status: ClassVar[int] = 503
+    connect_code: ClassVar[str] = "unavailable"
+    retry: ClassVar[Retry] = "backoff"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class AuthenticationFailed(AuthenticationError):
     """The credential was refused."""
 
@@ -900,6 +918,7 @@ class UnsupportedUser(Unsupported):
 
 
 ERRORS: Final[Mapping[str, type[ClocheError]]] = {
+    "audit_unavailable": AuditUnavailable,
     "authentication_failed": AuthenticationFailed,
     "backend_unavailable": BackendUnavailable,
     "busy": Busy,
@@ -1023,6 +1042,7 @@ CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
 
 __all__ = [
     "AccessDenied",
+    "AuditUnavailable",
     "AuthenticationError",
     "AuthenticationFailed",
     "BackendUnavailable",

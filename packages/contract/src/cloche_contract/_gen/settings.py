@@ -8,6 +8,20 @@ LAYERS: Final[tuple[str, ...]] = ("argument", "environment", "./.env", "~/.abx/.
 
 SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
+        key="audit_file",
+        env="ABX_AUDIT_FILE",
+        kind="string",
+        default=None,
+        secret=False,
+        toml="core.audit_file",
+        minimum=None,
+        maximum=None,
+        choices=(),
+        unit=None,
+        workspace=False,
+        description="File that takes one line for each tool call, or off. A file that is named is required: a call that cannot be written down is refused. Without it: cloche/audit.jsonl below XDG_STATE_HOME, as far as it can be written. Never read from ./.env.",
+    ),
+    Setting(
         key="default_template",
         env="ABX_DEFAULT_TEMPLATE",
         kind="string",

@@ -22,6 +22,29 @@ class ToolCall(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class CallReport:
+    """A call that is over. `error` is the code of its failure, `cancelled`, or None.
+
+    `sandbox_id` is empty where it named something that is no id, None where it named none.
+    """
+
+    tool: str
+    sandbox_id: str | None
+    error: str | None
+    duration_s: float
+
+
+class CallObserver(Protocol):
+    """Who keeps a record of calls. A `ToolSession` that has one has it as its attribute `observer`."""
+
+    def begin(self) -> None:
+        """Raise a `ClocheError` where a call could not be recorded; it is then not carried out."""
+
+    def end(self, report: CallReport) -> None:
+        """Record a call that is over; never fails."""
+
+
 class ToolSession(Protocol):
     """One client's view of a tool set. Leaving its context destroys what the session owns."""
 

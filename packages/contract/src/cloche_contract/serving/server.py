@@ -8,6 +8,7 @@ Source: decisions D7, D11, D12; architecture 3.6; MCP 2025-06-18 to 2026-07-28.
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,8 +24,9 @@ from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestPar
 
 from cloche_contract.kernel.dispatch import Outcome, dispatch
 from cloche_contract.kernel.enabled import ToolFilter
-from cloche_contract.kernel.failure import envelope
+from cloche_contract.kernel.failure import ClocheError, envelope
 from cloche_contract.kernel.registry import published_set
+from cloche_contract.kernel.toolset import CallReport
 from cloche_contract.serving.calls import PROGRESS_INTERVAL_S, LiveCall, Sleep, with_progress
 from cloche_contract.serving.session import LazySession
 
@@ -36,6 +38,7 @@ _SURELY_SMALL = 1024 * 1024
 _COMPLETE = {"resultType": "complete"}
 _NO_ADVICE = "Check the arguments, or ask the operator of this server: a tool that could help is not enabled."
 EVERY_TOOL = ToolFilter()
+_SANDBOX_ID = re.compile(r"\A[A-Za-z0-9:._-]{1,256}\Z")
 _TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -106,8 +109,28 @@ class ToolServer:
         return self._result(outcome, call)
 
     async def _dispatch(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
-        outcome = await dispatch(self._set.name, self.session, params.name, params.arguments, call)
+        outcome = await self._observed(params, call)
         return replace(outcome, structured=self._advice(outcome.structured)) if outcome.is_error else outcome
+
+    async def _observed(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
+        """Carry out a call and tell of it, also when it is cancelled; refuse it where no record can be kept."""
+        observer = await self.session.observer()
+        try:
+            if observer is not None:
+                observer.begin()
+        except ClocheError as refusal:
+            return Outcome(envelope(self._set.name, refusal), True)
+        began, found, error = time.monotonic(), dict(params.arguments or {}), "cancelled"
+        try:
+            outcome = await dispatch(self._set.name, self.session, params.name, params.arguments, call)
+            found |= outcome.structured
+            error = outcome.structured.get("code", "unknown") if outcome.is_error else None
+        finally:
+            if observer is not None:
+                sandbox = found.get("sandbox_id")
+                known = None if sandbox is None else "".join(_SANDBOX_ID.findall(str(sandbox))[:1])
+                observer.end(CallReport(params.name, known, error, time.monotonic() - began))
+        return outcome
 
     def _advice(self, failure: Mapping[str, Any]) -> dict[str, Any]:
         """The envelope of an error, whose advice names no tool that is not enabled."""

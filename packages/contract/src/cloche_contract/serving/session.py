@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from cloche_contract.kernel import plugins
 from cloche_contract.kernel.registry import warm
-from cloche_contract.kernel.toolset import ToolCall, ToolSession, ToolSetOptions
+from cloche_contract.kernel.toolset import CallObserver, ToolCall, ToolSession, ToolSetOptions
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +70,13 @@ class LazySession:
             self._wanted.set()
             await attempt.settled.wait()
         return attempt.outcome()
+
+    async def observer(self) -> CallObserver | None:
+        """Who records the calls of the session. None where it cannot be opened: the call will say why."""
+        try:
+            return getattr(await self.get(), "observer", None)
+        except Exception:  # noqa: BLE001 - dispatch meets it again, and tells it
+            return None
 
     def begin_close(self) -> None:
         """Start to destroy what the session owns; `run` returns when that is done."""
