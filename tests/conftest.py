@@ -14,8 +14,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Calls of tests are not calls of the person who runs them.
-    os.environ.setdefault("ABX_AUDIT_FILE", "off")
     config.addinivalue_line("markers", "soak: repeats a kill, a leak or a load; --scale says how often")
     # A shell's `&` ignores Ctrl-C for what it starts, and tests press it.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -45,3 +43,5 @@ def no_settings_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key or a provider that the developer has set must not decide how a test ends."""
     for name in [name for name in os.environ if name.startswith("ABX_")]:
         monkeypatch.delenv(name)
+    # Calls of tests are not calls of that person.
+    monkeypatch.setenv("ABX_AUDIT_FILE", "off")

@@ -165,6 +165,21 @@ def test_what_a_provider_cannot_tell_is_refused(abx: Abx, words: list[str]) -> N
     assert (ran.status, json.loads(ran.err)["code"]) == (1, "unsupported_operation")
 
 
+def test_audit_shows_the_calls_about_a_sandbox(abx: Abx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Issue 3, part 5; ADR 26."""
+    path = tmp_path / "audit.jsonl"
+    monkeypatch.setenv("ABX_AUDIT_FILE", str(path))
+    assert abx(["audit"]).out == "No call is recorded.\n"
+    line = {"time": "t", "who": "user:0", "tool": "run_code", "outcome": "ok", "error": None, "ms": 3}
+    lines = [{**line, "sandbox": "sb1"}, {**line, "sandbox": "local:sb2"}, {**line, "sandbox": "sb1\x1b[2J"}]
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    assert [row.split()[3] for row in abx(["audit"]).out.splitlines()[1:]] == ["sb1", "local:sb2", "sb1\\x1b[2J"]
+    document = json.loads(abx(["--json", "audit", "--sandbox", "sb2", "--limit", "5"]).out)
+    assert (document["file"], [each["sandbox"] for each in document["calls"]]) == (str(path), ["local:sb2"])
+    monkeypatch.setenv("ABX_AUDIT_FILE", "off")
+    assert abx(["audit"]).status == 1
+
+
 def test_get_shows_nine_facts_and_neither_connects_nor_renews(abx: Abx, scripted: ScriptedPlane) -> None:
     """Seed 000, 32, 37 and 40."""
     abx(["sandbox", "create"])

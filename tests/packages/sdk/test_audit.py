@@ -92,7 +92,7 @@ async def test_a_call_that_is_cancelled_has_its_line(tmp_path: Path, scripted_pl
     options = ToolSetOptions(environ=_environ(tmp_path, ABX_AUDIT_FILE=str(path)))
     with anyio.fail_after(20):
         async with connected_client(options=options) as client, anyio.create_task_group() as tasks:
-            tasks.start_soon(client.call_tool, "list_sandboxes", {})
+            tasks.start_soon(client.call_tool, "list_sandboxes")
             await gate.reached.wait()
             tasks.cancel_scope.cancel()
     assert [line["outcome"] for line in read_lines(str(path))] == ["cancelled"]

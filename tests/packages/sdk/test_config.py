@@ -67,6 +67,7 @@ def test_e15_a_workspace_file_cannot_open_the_network(tmp_path: Path) -> None:
     assert _load(tmp_path, workdir_env=rules, home_env="", toml=toml).text("local_egress") == "b.org"
     # What is read from a workspace at all does not widen what a sandbox, or a stranger, may do.
     assert {setting.key for setting in SETTINGS if not setting.workspace} == {
+        "audit_file",
         "local_egress",
         "mcp_auth_token",
         "mcp_auth_token_file",

@@ -24,10 +24,7 @@ class ToolCall(Protocol):
 
 @dataclass(frozen=True)
 class CallReport:
-    """A call that is over. `error` is the code of its failure, `cancelled`, or None.
-
-    `sandbox_id` is empty where it named something that is no id, None where it named none.
-    """
+    """A call that is over. `error` is a code, `cancelled` or None; an empty `sandbox_id` named something else."""
 
     tool: str
     sandbox_id: str | None
