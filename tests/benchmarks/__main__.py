@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio
 
+from tests.benchmarks.long_work import parts_group, task_group
 from tests.benchmarks.many import ALIVE, at_once_group, file_group, memory_group
 from tests.benchmarks.measure import Group, run_rounds
 from tests.benchmarks.page import write_page
@@ -43,6 +44,8 @@ PLANS = (
     Plan("100", partial(at_once_group, 100), 5, 0),
     Plan("memory", memory_group, ALIVE, 0, 0),
     Plan("file", file_group, 15, 1),
+    Plan("task", task_group, 100, 3),
+    Plan("parts", parts_group, 15, 1),
 )
 
 

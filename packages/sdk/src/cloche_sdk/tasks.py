@@ -153,11 +153,14 @@ class AsyncTasks:
         return tuple(map(_info, found.tasks))
 
     async def _read(self, wanted: _Read, wait: int) -> TaskReport:
-        if wait:
-            await self._wait(wanted, wait)
         stdout_first, stdout_most = window(wanted.stdout_offset, wanted.limit, wanted.hide)
         stderr_first, stderr_most = window(wanted.stderr_offset, wanted.limit, wanted.hide)
-        found = await self._report(wanted.task_id, stdout_first, stderr_first, max(stdout_most, stderr_most))
+        limit = max(stdout_most, stderr_most)
+        if wait and (stdout_first, stderr_first) != (wanted.stdout_offset, wanted.stderr_offset):
+            # What the windows show before the offsets is there already, and not what is waited for.
+            await self._report(wanted.task_id, wanted.stdout_offset, wanted.stderr_offset, 0, wait)
+            wait = 0
+        found = await self._report(wanted.task_id, stdout_first, stderr_first, limit, wait)
         stdout, stderr = _spans(found)
         if stdout.misses(wanted.stdout_offset) or stderr.misses(wanted.stderr_offset):
             found = await self._report(wanted.task_id, wanted.stdout_offset, wanted.stderr_offset, stdout_most)
@@ -168,23 +171,18 @@ class AsyncTasks:
             cut(stderr, wanted.stderr_offset, wanted.limit, wanted.hide),
         )
 
-    async def _report(self, task_id: str, stdout_offset: int, stderr_offset: int, limit: int) -> agent.TaskReport:
-        request = build(
-            agent.TaskRequest, task_id=task_id, stdout_offset=stdout_offset, stderr_offset=stderr_offset, limit=limit
-        )
-        return await answered(agent_client(self._channel).tasks_get(request))
-
-    async def _wait(self, wanted: _Read, wait: int) -> None:
-        """Wait for what lies beyond the offsets, which the window does not."""
+    async def _report(
+        self, task_id: str, stdout_offset: int, stderr_offset: int, limit: int, wait: int = 0
+    ) -> agent.TaskReport:
         request = build(
             agent.TaskRequest,
-            task_id=wanted.task_id,
-            stdout_offset=wanted.stdout_offset,
-            stderr_offset=wanted.stderr_offset,
-            limit=0,
-            wait_ms=wait * 1000,
+            task_id=task_id,
+            stdout_offset=stdout_offset,
+            stderr_offset=stderr_offset,
+            limit=limit,
+            wait_ms=wait * 1000 or None,
         )
-        await answered(agent_client(self._channel).tasks_get(request))
+        return await answered(agent_client(self._channel).tasks_get(request))
 
     async def _abandon(self, task_id: str) -> None:
         try:
