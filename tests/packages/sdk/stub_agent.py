@@ -25,9 +25,13 @@ from cloche_contract.provider import (
     KillRequest,
     ListRequest,
     ListResult,
+    LogsRequest,
+    LogsResult,
     NetworkRules,
     ProbeReport,
     ProviderOptions,
+    PruneRequest,
+    PruneResult,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
@@ -190,6 +194,12 @@ class StubProvider:
         raise SandboxNotFound
 
     async def diff(self, request: DiffRequest) -> DiffResult:
+        raise SandboxNotFound
+
+    async def logs(self, request: LogsRequest) -> LogsResult:
+        raise SandboxNotFound
+
+    async def prune(self, request: PruneRequest) -> PruneResult:
         raise SandboxNotFound
 
     async def update_network(self, request: UpdateNetworkRequest) -> NetworkRules:

@@ -68,19 +68,6 @@ async def test_what_is_not_there_cannot_be_watched(sandbox: AsyncSandbox) -> Non
         await sandbox.files.watch("/nowhere")
 
 
-async def test_entries_have_their_facts_and_depths(sandbox: AsyncSandbox, tmp_path: Path) -> None:
-    await sandbox.files.write(f"{tmp_path}/d/e/f", "12345", mode="640")
-    await sandbox.commands.run(f"ln -s e/f {tmp_path}/d/link")
-    entries = (await sandbox.files.list(f"{tmp_path}/d", depth=2)).entries
-    assert [entry.path.removeprefix(f"{tmp_path}/") for entry in entries] == ["d/e", "d/e/f", "d/link"]
-    file, link = entries[1], entries[2]
-    assert (file.size, file.mode, file.type) == (5, 0o640, "file")
-    assert file.owner
-    assert file.modified is not None
-    assert file.modified.startswith("20")
-    assert (link.type, link.target) == ("symlink", f"{tmp_path}/d/e/f")
-
-
 def test_the_synchronous_half_watches_too(agent_doors: Doors, tmp_path: Path) -> None:
     with Sandbox.create(doors=agent_doors) as sandbox, sandbox.files.watch(str(tmp_path)) as watch:
         (tmp_path / "new").touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 from urllib.parse import quote
@@ -26,6 +27,8 @@ LIST_LIMIT = 100_000
 REPLY_LIMIT_BYTES = 1_048_576
 
 _BYTES = {"content-type": "application/octet-stream"}
+_METADATA_NAME = re.compile(r"[a-z0-9._-]{1,200}")
+_METADATA_VALUE = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?")
 _IDENTITY = {"accept-encoding": "identity"}
 _TYPES: Mapping[str, Literal["file", "directory", "symlink"]] = {
     "FILE_TYPE_FILE": "file",
@@ -72,14 +75,19 @@ class AsyncFiles:
             raise FileTooLarge(limit=max_bytes)
         return data
 
-    async def write(self, path: str, data: str | bytes, *, mode: str | None = None) -> WriteResult:
+    async def write(
+        self, path: str, data: str | bytes, *, mode: str | None = None, metadata: Mapping[str, str] | None = None
+    ) -> WriteResult:
         """Create or replace a file, whole or not at all.
 
         Args:
             data: text, written as UTF-8, or bytes.
             mode: octal permission bits such as `755`; an existing file keeps its own when left out.
+            metadata: what is kept with the file until it is written again: names of lower-case letters, digits and
+                `._-`, values of printable ASCII. `get_info` and `list` tell it.
 
         Raises:
+            InvalidArgument: metadata of another form; nothing was written.
             FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be written.
             DiskFull, FileTooLarge: there is no room.
         """
@@ -87,7 +95,8 @@ class AsyncFiles:
         query = f"{ROUTE_WRITE_FILE}?path={_quoted(path)}" + (
             f"&mode={quote(mode, safe='')}" if mode is not None else ""
         )
-        async with self._channel.send("POST", query, content=content, headers=_BYTES) as reply:
+        headers = {**_BYTES, **_metadata_headers(metadata)} if metadata else _BYTES
+        async with self._channel.send("POST", query, content=content, headers=headers) as reply:
             body = await reply.read(REPLY_LIMIT_BYTES)
         written = _first(body)
         return WriteResult(path=str(written.get("path", path)), size=int(written.get("size", len(content))))
@@ -167,6 +176,14 @@ def _encoded(text: str) -> bytes:
         raise InvalidArgument(field="content", rule="unicode") from None
 
 
+def _metadata_headers(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Metadata travels in headers, which know no case and no spaces at the ends."""
+    for name, value in metadata.items():
+        if not _METADATA_NAME.fullmatch(name) or not _METADATA_VALUE.fullmatch(value):
+            raise InvalidArgument(field="metadata", rule="pattern")
+    return {f"x-metadata-{name}": value for name, value in metadata.items()}
+
+
 def _quoted(path: str) -> str:
     try:
         return quote(path, safe="/")
@@ -197,4 +214,5 @@ def _entry(found: agent.Entry) -> FileEntry:
         group=None if found.group is MISSING else found.group,
         modified=None if found.modifiedTime is MISSING else found.modifiedTime,
         target=None if found.symlinkTarget is MISSING else found.symlinkTarget,
+        metadata={} if found.metadata is MISSING else dict(found.metadata),
     )

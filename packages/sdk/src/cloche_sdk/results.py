@@ -176,7 +176,8 @@ class ProcessInfo:
 class FileEntry:
     """One entry of a directory; `type` is file, directory, symlink or other.
 
-    `size` is in bytes, `mode` the permission bits, `modified` a time in RFC 3339, `target` what a symlink points to.
+    `size` is in bytes, `mode` the permission bits, `modified` a time in RFC 3339, `target` what a symlink points
+    to, `metadata` what was written with it.
     """
 
     name: str
@@ -188,6 +189,7 @@ class FileEntry:
     group: str | None = None
     modified: str | None = None
     target: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -425,18 +425,23 @@ class Files:
         """
         return _PORTAL.call(self._wrapped.read_bytes, path, max_bytes=max_bytes)
 
-    def write(self, path: str, data: str | bytes, *, mode: str | None = None) -> WriteResult:
+    def write(
+        self, path: str, data: str | bytes, *, mode: str | None = None, metadata: Mapping[str, str] | None = None
+    ) -> WriteResult:
         """Create or replace a file, whole or not at all.
 
         Args:
             data: text, written as UTF-8, or bytes.
             mode: octal permission bits such as `755`; an existing file keeps its own when left out.
+            metadata: what is kept with the file until it is written again: names of lower-case letters, digits and
+                `._-`, values of printable ASCII. `get_info` and `list` tell it.
 
         Raises:
+            InvalidArgument: metadata of another form; nothing was written.
             FileIsDirectory, FilePermissionDenied, FileSpecial: it cannot be written.
             DiskFull, FileTooLarge: there is no room.
         """
-        return _PORTAL.call(self._wrapped.write, path, data, mode=mode)
+        return _PORTAL.call(self._wrapped.write, path, data, mode=mode, metadata=metadata)
 
     def list(self, path: str = "/", *, depth: int = 1, limit: int = LIST_LIMIT) -> FileListing:
         """The entries of a directory, sorted by path; at most `limit` of them, and how many there are.
