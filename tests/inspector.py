@@ -1,11 +1,12 @@
-"""Where the MCP Inspector, the MCP conformance suite and their Node.js are for the tests, and how they get there.
+"""Where the MCP Inspector, the conformance suite, the TypeScript SDKs and their Node.js are for the tests.
 
-Node.js comes from the package index with pyright; the two from the npm registry, once, into
-.cache/node. `nox -s tests` runs this module; `command` and `conformance` are what a test starts.
+Node.js comes from the package index with pyright; the others from the npm registry, once, into
+.cache/node. `nox -s tests` runs this module; `command`, `conformance` and `typescript` are what a test starts.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,10 @@ FOLDER = Path(__file__).parent.parent / ".cache" / "node"
 PACKAGE = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector"
 LAUNCHER = PACKAGE / "clients" / "launcher" / "build" / "index.js"
 SUITE_VERSION = "0.2.0-alpha.12"
-SUITE = FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+MODULES = FOLDER / "node_modules"
+SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+TYPESCRIPT = {"sdk": "1.32.2", "client": "2.4.0"}
+TYPESCRIPT_CLIENT = Path(__file__).parent / "e2e" / "clients" / "typescript.mjs"
 
 
 def node() -> Path | None:
@@ -44,8 +48,25 @@ def conformance(*arguments: str) -> list[str] | None:
     return [str(program), str(SUITE), "server", *arguments]
 
 
+def has_typescript() -> bool:
+    """Whether both TypeScript SDKs are here, in the versions that are tested."""
+    for name, version in TYPESCRIPT.items():
+        package = MODULES / "@modelcontextprotocol" / name / "package.json"
+        if not package.exists() or json.loads(package.read_text(encoding="utf-8"))["version"] != version:
+            return False
+    return True
+
+
+def typescript(sdk: str, mode: str, *target: str) -> list[str] | None:
+    """The argv of our client on a TypeScript SDK, `v1` or `v2`, or None when they are not installed here."""
+    program = node()
+    if program is None or not has_typescript():
+        return None
+    return [str(program), str(TYPESCRIPT_CLIENT), sdk, str(MODULES), mode, *target]
+
+
 def install() -> None:
-    """Install both into .cache/node. Nothing runs from the packages while they are installed."""
+    """Install all of them into .cache/node. Nothing runs from the packages while they are installed."""
     program = node()
     if program is None:
         raise SystemExit("The development tools are missing. Run ./bootstrap --dev first.")
@@ -62,6 +83,7 @@ def install() -> None:
             *quiet,
             f"@modelcontextprotocol/inspector@{VERSION}",
             f"@modelcontextprotocol/conformance@{SUITE_VERSION}",
+            *(f"@modelcontextprotocol/{name}@{version}" for name, version in TYPESCRIPT.items()),
         ],
         env={**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
         check=True,
@@ -81,7 +103,7 @@ def offer_node() -> None:
 
 
 if __name__ == "__main__":
-    if not LAUNCHER.exists() or not SUITE.exists():
+    if not LAUNCHER.exists() or not SUITE.exists() or not has_typescript():
         install()
     offer_node()
-    sys.stdout.write(f"The MCP Inspector {VERSION} and the conformance suite {SUITE_VERSION} are in {FOLDER}.\n")
+    sys.stdout.write(f"The MCP Inspector, the conformance suite and the TypeScript SDKs are in {FOLDER}.\n")

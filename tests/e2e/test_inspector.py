@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from cloche_contract.kernel.registry import published_set
+from tests.e2e.http_servers import http_server
 from tests.e2e.servers import SERVER
 from tests.inspector import command
 from tests.packages.mcp_stdio.raw_client import clean_environ
@@ -82,3 +83,19 @@ async def test_the_inspector_shows_our_error_and_not_its_own(era: str, inspector
     failed = await inspector.call("read_file", {"path": "/no/such/file"}, era, expected=TOOL_IS_ERROR)
     assert failed["isError"] is True
     assert json.loads(failed["content"][0]["text"])["code"] == "file_not_found"
+
+
+async def test_the_inspector_runs_code_over_http(environ: dict[str, str], tmp_path: Path) -> None:
+    """Both eras, with a token; as a remote configuration has it."""
+    home = clean_environ(HOME=str(tmp_path), MCP_INSPECTOR_SECRET_STORE="memory")
+    call = ["--method", "tools/call", "--tool-name", "run_code", "--tool-args-json", '{"code": "print(6 * 7)"}']
+    async with http_server({**environ, "ABX_MCP_AUTH_TOKEN": "a-token"}) as server:
+        for era in ERAS:
+            place = ["--server-url", server.url, "--transport", "http", "--protocol-era", era, "--stored-auth-only"]
+            with_token = command(*place, "--header", "Authorization: Bearer a-token", "--format", "json", "-q", *call)
+            if with_token is None:
+                pytest.skip("the MCP Inspector is not installed: run python -m tests.inspector")
+            with anyio.fail_after(60):
+                done = await anyio.run_process(with_token, env=home, check=False)
+            assert done.returncode == 0, done.stderr.decode()
+            assert json.loads(done.stdout)["result"]["structuredContent"]["stdout"] == "42\n"
