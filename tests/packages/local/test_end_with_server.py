@@ -15,6 +15,7 @@ import pytest
 
 from cloche_contract.errors import ConfigurationInvalid
 from cloche_contract.provider import CreateRequest, ListRequest
+from cloche_local import journal
 from tests.packages.local.sandboxes import is_running, make_provider, opened, until_gone
 
 _SERVER = """
@@ -69,6 +70,8 @@ async def test_a_sandbox_ends_with_the_server_that_was_killed(place: Path, usabl
             await until_gone(pid)
     async with opened(make_provider(place)) as provider:
         assert (await provider.list(ListRequest())).sandboxes == []
+    logs = [journal.read(str(path)) or [] for path in (place / "state" / journal.FOLDER).iterdir()]
+    assert [events[-1].get("reason") for events in logs] == ["maker_gone", "maker_gone"]
 
 
 async def test_a_sandbox_outlives_its_server_where_nothing_else_is_said(place: Path, usable: None) -> None:

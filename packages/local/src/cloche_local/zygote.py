@@ -407,7 +407,12 @@ async def _keep_until_deadline(keeper: keeper.Keeper, serving: Coroutine[None, N
         timer = loop.call_later(keeper.remaining_s(), agent.cancel)
 
     keeper.on_renewed = renewed
-    keeper.on_left_alone = agent.cancel
+
+    def left_alone() -> None:
+        keeper.tell_end("maker_gone")
+        agent.cancel()
+
+    keeper.on_left_alone = left_alone
     try:
         status = await agent
     except asyncio.CancelledError:
