@@ -147,9 +147,15 @@ def holders_of(port: int) -> list[int]:
     local = f"0100007F:{port:04X}"
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     (inode,) = [row[9] for row in rows if row[1] == local and row[3] == "0A"]
-    found: list[int] = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
-            if f"socket:[{inode}]" in {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}:
-                found.append(int(pid))
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if f"socket:[{inode}]" in opened_by(pid)]
+
+
+def opened_by(pid: int) -> set[str]:
+    """What the descriptors of a process lead to."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            # The one that this list is read through is gone already.
+            with suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
     return found
