@@ -81,6 +81,17 @@ async def test_t34_o19_a_task_outlives_the_session_until_the_lease_of_its_sandbo
         await until_gone(ids["sandbox_id"], doors)
 
 
+async def test_a_task_that_ends_with_the_server_is_not_said_to_stay(doors: Doors) -> None:
+    """Where ABX_LOCAL_END_WITH=server ties every sandbox to its process."""
+    environ = {**doors.environ, "ABX_LOCAL_END_WITH": "server"}
+    tied = Doors(
+        settings=load_settings(environ, home=Path("/nonexistent"), workdir=Path("/nonexistent")), environ=environ
+    )
+    async with open_tools(tied) as tools:
+        await tools.call("create_sandbox")
+        assert (await tools.call("start_task", command="true"))["retained_until_sandbox_ttl"] is False
+
+
 @pytest.mark.parametrize(("rest", "timeout", "state"), [("true", 60, "succeeded"), ("sleep 99", 1, "timed_out")])
 async def test_nothing_of_a_task_is_left_in_the_sandbox(tools: Tools, rest: str, timeout: int, state: str) -> None:
     """Checklist 306: seen from the host, by the arguments of the processes."""

@@ -238,6 +238,11 @@ class LocalProvider:
             ends_with_pid=os.getpid() if self._ends_with_server() else 0,
         )
 
+    @property
+    def outlives_server(self) -> bool:
+        """Whether a sandbox lives on, until its deadline, when the process that made it is gone."""
+        return not self._ends_with_server()
+
     def _ends_with_server(self) -> bool:
         """Whether sandboxes end when this process does (ABX_LOCAL_END_WITH).
 

@@ -61,6 +61,14 @@ class Warmable(Protocol):
     async def warm(self) -> None: ...
 
 
+@runtime_checkable
+class TiesToServer(Protocol):
+    """A provider that can end its sandboxes together with the process that made them."""
+
+    @property
+    def outlives_server(self) -> bool: ...
+
+
 class SandboxSession:
     """The sandboxes of one client, from its first call to its end.
 
@@ -280,7 +288,9 @@ class SandboxSession:
         slot = self._slots.get(sandbox.link.reference)
         if slot is not None:
             slot.holds_tasks = True
-        return not sandbox.link.ended
+        provider = sandbox.link.provider
+        outlives = provider.outlives_server if isinstance(provider, TiesToServer) else True
+        return outlives and not sandbox.link.ended
 
     def name(self, reference: Reference) -> str:
         """How an id is shown: plain where the provider is this session's, else qualified."""
