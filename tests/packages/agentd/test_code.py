@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cloche_agentd import limits
 from tests.packages.agentd.plain_agent import TOKEN, Client, PlainAgent, running_agent
 
 SITE_PACKAGES = next(path for path in sys.path if path.endswith("site-packages"))
@@ -36,6 +37,20 @@ def test_l22_variables_stay_between_calls(client: Client) -> None:
     """L22, twenty#21664: one context, until it is reset."""
     client.execute("kept = 41")
     assert client.execute("kept + 1").results[0]["text"] == "42"
+
+
+def test_code_of_long_ago_is_forgotten_but_not_that_of_the_last_calls(client: Client) -> None:
+    """T37: sources are kept for tracebacks, and bounded."""
+    client.execute("def early(): raise ValueError")
+    for _ in range(limits.SOURCES):
+        client.execute("pass")
+    client.execute("def late(): raise ValueError")
+    kept = client.execute("import linecache; print(sum(name.startswith('<execution') for name in linecache.cache))")
+    assert int(kept.stdout) == limits.SOURCES
+    for name, shown in (("early", False), ("late", True)):
+        error = client.execute(f"{name}()").error
+        assert error is not None
+        assert (f"def {name}()" in error["traceback"]) is shown
 
 
 def test_semicolon_hides_the_value(client: Client) -> None:
