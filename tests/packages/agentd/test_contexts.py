@@ -7,9 +7,11 @@ import signal
 import threading
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cloche_agentd import limits
 from tests.packages.agentd.plain_agent import Client, Executed, PlainAgent, Reply, alive, running_agent
 
 
@@ -39,9 +41,11 @@ def _listed(client: Client) -> set[str]:
 class Beside:
     """An execution that another connection follows; entering waits until it prints at `<runs>`."""
 
-    def __init__(self, agent: PlainAgent, code: str, **fields: object) -> None:
+    def __init__(self, agent: PlainAgent, code: str, **fields: Any) -> None:
         self._client = agent.client()
-        self._lines = self._client.lines(code.replace("<runs>", "print('runs', flush=True)\n"), **fields)
+        self._lines = self._client.lines(
+            code.replace("<runs>", "print('runs', flush=True)\n"), **{"timeout_ms": 30_000, **fields}
+        )
 
     def __enter__(self) -> Beside:
         while next(self._lines)["type"] != "stdout":
@@ -176,9 +180,8 @@ def test_interrupt_replaces_an_interpreter_that_ignores_it(agent: PlainAgent, cl
 def test_number_of_contexts_is_limited_with_a_typed_error(fresh_agent: PlainAgent) -> None:
     """More than a sandbox may have: refused with the limit, also when asked at once; a removal makes room."""
     with fresh_agent.client() as client:
-        made: list[str] = []
-        while (reply := client.call("POST", "/contexts", b"{}")).status == 200:
-            made.append(reply.value["id"])
+        made = [_create(client) for _ in range(limits.CONTEXTS)]
+        reply = client.call("POST", "/contexts", b"{}")
         assert reply.status == 429
         assert reply.value["cloche"] == {"code": "context_limit", "limit": len(made)}
         client.call("DELETE", f"/contexts/{made[0]}")

@@ -141,6 +141,17 @@ def test_timeout_interrupts_and_keeps_the_variables(client: Client, code: str) -
     assert _value(client, "alive") == "1"
 
 
+def test_interrupted_waits_survive_the_collection_of_garbage(client: Client) -> None:
+    """The inspector must not tell of a promise while it is collected: that would end the process."""
+    collect = "for (let n = 0; n < 3e5; n++) globalThis.garbage = new Array(200).fill(n)"
+    _js(client, "globalThis.alive = 1")
+    for code in ("await new Promise(() => {})", "while (true) {}"):
+        assert _js(client, code, timeout_ms=200).end["stop_reason"] == "timeout"
+        for _ in range(3):
+            assert _js(client, collect, timeout_ms=60_000).end["exit_code"] == 0
+    assert _value(client, "alive") == "1"
+
+
 def test_death_is_told_with_its_reason(client: Client) -> None:
     """As of a Python context."""
     ran = _js(client, "process.kill(process.pid, 'SIGSEGV'); await new Promise(() => {})")

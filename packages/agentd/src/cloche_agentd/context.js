@@ -240,9 +240,6 @@
   session.connect();
   let stashed;           // the value of the last expression, as the code made it
   let pending = null;
-  // The promises of code that waits, or was interrupted: the inspector tells of one that is collected in the middle
-  // of the collection, where no code may run, and that would end the process.
-  const held = new Set();
   const call = new vm.Script('globalThis[Symbol.for("cloche.evaluate")]()', {filename: 'cloche:evaluate'});
   Object.defineProperty(globalThis, Symbol.for('cloche.evaluate'), {
     value: () => session.post('Runtime.evaluate', pending.parameters, pending.callback),
@@ -253,14 +250,14 @@
     const parameters = {
       expression: `${code}\n//# sourceURL=execution-${count}.js`, replMode: true, awaitPromise: true, objectGroup: 'cloche',
     };
+    // The promise of all the code, which its callback holds. The inspector would tell of one that is collected, as of
+    // code that was interrupted, in the middle of the collection: no code may run there, and the process would end.
     let whole = null;
-    let settled = false;
     const unhook = v8.promiseHooks.onInit((promise) => { whole ??= promise; });
     return new Promise((resolve, reject) => {
       whole = null;
       pending = {parameters, callback: (error, reply) => {
-        settled = true;
-        held.delete(whole);
+        whole = null;
         if (error) reject(interruption());
         else resolve(reply);
       }};
@@ -270,7 +267,6 @@
         reject(error && error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? interruption() : error);
       } finally {
         unhook();
-        if (!settled) held.add(whole);
       }
     });
   }
