@@ -17,7 +17,7 @@ from tests.packages.mcp_stdio.raw_client import clean_environ, raw_client
 
 pytestmark = pytest.mark.anyio
 
-PROVIDER = {"ABX_PROVIDER": "scripted", "CLOCHE_TESTKIT_UNSANDBOXED": "1"}
+PROVIDER = {"ABX_PROVIDER": "scripted", "ABX_AUDIT_FILE": "off", "CLOCHE_TESTKIT_UNSANDBOXED": "1"}
 
 
 async def test_the_module_serves_the_sandbox_tools_over_stdio() -> None:

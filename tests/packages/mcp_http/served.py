@@ -13,7 +13,7 @@ import httpx
 from cloche_mcp_http import create_mcp_app
 from cloche_mcp_http.server import HttpServer, bind
 
-SCRIPTED = {"ABX_PROVIDER": "scripted"}
+SCRIPTED = {"ABX_PROVIDER": "scripted", "ABX_AUDIT_FILE": "off"}
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -16,7 +16,7 @@ from cloche_contract.errors import ConfigurationInvalid
 from cloche_mcp_http import Limits, create_mcp_app, read_token_file
 from cloche_mcp_http.asgi import app_from_environ
 from cloche_testkit.plane import ScriptedPlane
-from tests.packages.mcp_http.served import HELLO, SCRIPTED, raw, served
+from tests.packages.mcp_http.served import HELLO, SCRIPTED, modern, raw, served
 
 pytestmark = pytest.mark.anyio
 TOKEN = "correct-horse-battery-staple"
@@ -258,3 +258,26 @@ def test_a_token_file_with_another_line_is_refused(text: str, tmp_path: Path) ->
         read_token_file(path)
     path.write_text("# ours\n\nalice = one\nbob=two==\n", encoding="utf-8")
     assert read_token_file(path) == {"alice": "one", "bob": "two=="}
+
+
+async def test_each_call_has_its_audit_line_by_principal_in_both_eras(
+    scripted_plane: ScriptedPlane, tmp_path: Path
+) -> None:
+    """Issue 3, part 5; decision D11: the serving core tells each call, so every transport has the line."""
+    path = tmp_path / "audit.jsonl"
+    tokens = {"alice": "a" * 20, "bob": "b" * 20}
+    environ = {**SCRIPTED, "ABX_AUDIT_FILE": str(path)}
+    async with (
+        served(tokens=tokens, environ=environ) as server,
+        raw(server, tokens["alice"]) as alice,
+        modern(server, tokens["bob"]) as bob,
+    ):
+        await alice.hello()
+        await alice.value("list_sandboxes")
+        assert await bob.error("get_sandbox", {"sandbox_id": "unknown1"}) == "sandbox_not_found"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["who"], line["tool"], line["sandbox"], line["error"]) for line in lines] == [
+        ("principal:alice", "list_sandboxes", None, None),
+        ("principal:bob", "get_sandbox", "unknown1", "sandbox_not_found"),
+    ]
+    assert not {"a" * 20, "b" * 20} & set(path.read_text().split('"'))

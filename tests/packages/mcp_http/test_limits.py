@@ -133,7 +133,8 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
 from cloche_mcp_http import create_mcp_app
 from cloche_mcp_http.server import bind, serve
-sys.exit(serve(create_mcp_app(environ={"ABX_PROVIDER": "scripted"}), bind("127.0.0.1", 0, guarded=False)))
+environ = {"ABX_PROVIDER": "scripted", "ABX_AUDIT_FILE": "off"}
+sys.exit(serve(create_mcp_app(environ=environ), bind("127.0.0.1", 0, guarded=False)))
 """
 
 
