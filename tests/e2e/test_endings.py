@@ -77,6 +77,6 @@ def processes(marker: str) -> list[str]:
 async def until(holds: object) -> None:
     """Return when it holds: other processes change the table, so there is no event to wait on."""
     assert callable(holds)
-    with anyio.fail_after(10):
+    with anyio.fail_after(40):
         while not holds():
             await anyio.sleep(0.02)

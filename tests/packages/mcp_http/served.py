@@ -5,7 +5,7 @@ import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import anyio
 import httpx
@@ -26,6 +26,13 @@ HELLO: dict[str, Any] = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
 }
+
+
+class Listening(Protocol):
+    """A server that can be reached."""
+
+    @property
+    def url(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,7 @@ def result_of(answer: httpx.Response) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def modern(server: Served, token: str | None = None) -> AsyncGenerator[Modern]:
+async def modern(server: Listening, token: str | None = None) -> AsyncGenerator[Modern]:
     """A client of the era without sessions that shows what is on the wire."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
@@ -157,7 +164,7 @@ async def modern(server: Served, token: str | None = None) -> AsyncGenerator[Mod
 
 
 @asynccontextmanager
-async def raw(server: Served, token: str | None = None, *, greet: bool = True) -> AsyncGenerator[Raw]:
+async def raw(server: Listening, token: str | None = None, *, greet: bool = True) -> AsyncGenerator[Raw]:
     """A client of the handshake era that shows what is on the wire."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(timeout=30, trust_env=False) as http:

@@ -1,5 +1,7 @@
 """The handshake era over HTTP: one session per Mcp-Session-Id, from hello to the end of its sandboxes."""
 
+from pathlib import Path
+
 import anyio
 import pytest
 from mcp import Client
@@ -10,12 +12,15 @@ from tests.packages.mcp_http.served import HELLO, message_of, raw, result_of, se
 
 pytestmark = pytest.mark.anyio
 
+# Long enough for the next request of a client on a busy machine, and short enough to be waited for.
+SHORT_S = 2.0
 
-async def test_a_session_has_its_own_default_sandbox(unsandboxed_plane: ScriptedPlane) -> None:
+
+async def test_a_session_has_its_own_default_sandbox(unsandboxed_plane: ScriptedPlane, tmp_path: Path) -> None:
     """Checklist 154, 155; seed 001, part 3."""
     async with served() as server, raw(server) as one, raw(server) as other:
         assert one.session_id != other.session_id
-        await one.value("write_file", {"path": "/tmp/cloche-http-one", "content": "one"})
+        await one.value("write_file", {"path": str(tmp_path / "one"), "content": "one"})
         await other.value("run_command", {"command": "true"})
         mine, theirs = await one.value("get_sandbox"), await other.value("get_sandbox")
         assert mine["sandbox_id"] != theirs["sandbox_id"]
@@ -55,7 +60,7 @@ async def test_the_end_of_the_server_destroys_the_sandboxes_of_every_session(scr
 
 async def test_an_idle_session_ends_without_any_traffic(scripted_plane: ScriptedPlane) -> None:
     """Checklist 147, 321; W2: nobody has to ask for the expiry."""
-    async with served(session_ttl_seconds=0.4) as server, raw(server) as client:
+    async with served(session_ttl_seconds=SHORT_S) as server, raw(server) as client:
         kill = scripted_plane.script.hold_next("kill")
         await client.value("create_sandbox")
         await kill.reached.wait()
@@ -69,7 +74,7 @@ async def test_a_session_that_ends_while_it_creates_leaves_no_orphan(
     ending: str, scripted_plane: ScriptedPlane
 ) -> None:
     """Checklist 320; W1, W3: the sandbox is owned before the platform answers, and killed when it does."""
-    async with served(session_ttl_seconds=0.5) as server, raw(server) as client:
+    async with served(session_ttl_seconds=SHORT_S) as server, raw(server) as client:
         create = scripted_plane.script.hold_next("create", answer_only=True)
         async with anyio.create_task_group() as calls:
             calls.start_soon(client.post, client.calling("create_sandbox"))
@@ -91,7 +96,7 @@ async def test_a_session_that_ends_while_it_creates_leaves_no_orphan(
 
 async def test_a_call_in_flight_keeps_its_session_alive(scripted_plane: ScriptedPlane) -> None:
     """Checklist 321, W3: a call that takes longer than the idle time is no idle time."""
-    async with served(session_ttl_seconds=0.3) as server, raw(server) as busy, raw(server) as idle:
+    async with served(session_ttl_seconds=SHORT_S) as server, raw(server) as busy, raw(server) as idle:
         create = scripted_plane.script.hold_next("create")
         async with anyio.create_task_group() as calls:
             calls.start_soon(busy.value, "create_sandbox")
