@@ -32,7 +32,7 @@ async def test_the_python_client_runs_code_over_http(mode: str, environ: dict[st
         assert ran.structured_content["stdout"] == "42\n"
 
 
-@pytest.mark.parametrize("ending", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("ending", ["SIGTERM", "SIGINT", "SIGHUP"])
 async def test_a_signal_ends_the_server_and_its_sandboxes_within_5_seconds(
     ending: str, environ: dict[str, str], provider: str, tmp_path: Path
 ) -> None:

@@ -111,7 +111,10 @@ class HttpServer(uvicorn.Server):
         yield
 
     async def _end_on_signal(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+        wanted = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup means to outlive the terminal
+            wanted.append(signal.SIGHUP)
+        with anyio.open_signal_receiver(*wanted) as received:
             async for number in received:
                 if not self.should_exit:
                     logger.info("ending", extra={"reason": number.name})
