@@ -13,7 +13,8 @@ import pytest
 
 from cloche_contract.errors import SandboxNotFound
 from cloche_contract.provider import KillRequest, ListRequest, LogEvent, LogsRequest
-from cloche_local import journal, prune
+from cloche_local import journal
+from cloche_local import state as state_module
 from cloche_local.provider import LocalProvider
 from cloche_local.state import StateFolder
 from tests.packages.local.sandboxes import Sandbox, is_running, made, until_gone, zygote_pid
@@ -165,13 +166,13 @@ def test_an_end_is_written_once(tmp_path: Path) -> None:
 
 def test_logs_of_ended_sandboxes_do_not_grow_without_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody may ever prune: the newest are kept."""
-    monkeypatch.setattr(prune, "_MOST_LOGS", 5)
-    monkeypatch.setattr(prune, "_KEPT_LOGS", 3)
+    monkeypatch.setattr(state_module, "MOST_LOGS", 5)
+    monkeypatch.setattr(state_module, "KEPT_LOGS", 3)
     state = StateFolder(str(tmp_path))
     state.ensure()
     for number in range(6):
         path = Path(journal.path_of(str(tmp_path), f"ab{number}"))
         path.touch()
         os.utime(path, (number, number))
-    prune.trim_logs(state)
+    state.trim_logs()
     assert sorted(os.listdir(tmp_path / ".logs")) == ["ab3.jsonl", "ab4.jsonl", "ab5.jsonl"]

@@ -25,8 +25,6 @@ from cloche_local.templates import BUILDING_PREFIX, SKELETON_PREFIX
 
 # What is younger may be in the making.
 _YOUNG_S = 60.0
-_KEPT_LOGS = 400
-_MOST_LOGS = 500
 _ORDER: tuple[LeftoverKind, ...] = (
     "sandbox",
     "unfinished",
@@ -46,20 +44,8 @@ def sweep(state: StateFolder, paths: Paths) -> int:
         for sandbox_id in left_groups(hierarchy):
             if not state.is_alive(sandbox_id):
                 Group(hierarchy, sandbox_id).remove()
-    trim_logs(state)
+    state.trim_logs()
     return len(removed)
-
-
-def trim_logs(state: StateFolder) -> None:
-    """Keep the newest logs: sandboxes come and go by the thousand, and nobody may ever prune."""
-    folder = f"{state.path}/{journal.FOLDER}"
-    with suppress(OSError):
-        if len(os.listdir(folder)) <= _MOST_LOGS:
-            return
-        oldest_first = sorted(_entries(folder), key=lambda entry: entry[1].st_mtime)
-        for name, _facts in oldest_first[:-_KEPT_LOGS]:
-            if not state.is_alive(journal.id_of(name)):
-                os.unlink(f"{folder}/{name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ NEW_PREFIX = ".new-"
 RECORD_VERSION = 1
 """Of what a record holds. A reader of another version serves a record only if it can read all of it."""
 _ABANDONED_S = 60.0
+KEPT_LOGS = 400
+MOST_LOGS = 500
 # What the agent of a record without it speaks.
 _FIRST_PROTOCOL = "1"
 
@@ -189,6 +191,18 @@ class StateFolder:
                 elif name.startswith(NEW_PREFIX):
                     self._sweep_abandoned(f"{self.path}/{name}")
         return removed
+
+    def trim_logs(self) -> None:
+        """Keep the newest logs of ended sandboxes: they come and go by the thousand, and nobody may ever prune."""
+        folder = f"{self.path}/{journal.FOLDER}"
+        with suppress(OSError):
+            if len(os.listdir(folder)) <= MOST_LOGS:
+                return
+            with os.scandir(folder) as entries:
+                oldest_first = sorted((entry.stat(follow_symlinks=False).st_mtime, entry.name) for entry in entries)
+            for _written, name in oldest_first[:-KEPT_LOGS]:
+                if not self.is_alive(journal.id_of(name)):
+                    os.unlink(f"{folder}/{name}")
 
     def _sweep_one(self, sandbox_id: str) -> bool:
         folder = self.folder(sandbox_id)

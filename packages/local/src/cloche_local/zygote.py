@@ -44,6 +44,8 @@ _WARM_AT_LAST_S = 0.5
 # Long enough that a burst of requests is over: forking competes with what it answers.
 _IDLE_MS = 15
 _SPARES_LOST = 2
+# A server may run for weeks and never list.
+_LOGS_TRIMMED_AFTER = 50
 _MAX_MESSAGE = 65536
 _OUR_FOLDERS = tuple(
     os.path.dirname(os.path.dirname(os.path.abspath(module.__file__ or "")))
@@ -103,6 +105,7 @@ class Zygote:
         self._shape = hello.shape
         self._spare: _Spare | None = None
         self._spares_lost = 0
+        self._ended = 0
         self._host_uid, self._host_gid = os.getuid(), os.getgid()
         self._filter = seccomp.build_filter(os.uname().machine)
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -275,6 +278,7 @@ class Zygote:
                 pid, status = found
                 child = self._keepers.pop(pid, None)
                 if child is not None:
+                    self._ended += 1
                     child.note_death(status)
                     self._leaving.append(child)
                 if self._spare is not None and self._spare.pid == pid:
@@ -285,6 +289,9 @@ class Zygote:
     def _clean_up(self) -> None:
         """Remove what ended sandboxes leave; a control group goes only when its last process has."""
         self._leaving = [child for child in self._leaving if not child.remove(self._hello.cgroup_root)]
+        if self._ended >= _LOGS_TRIMMED_AFTER:
+            self._ended = 0
+            state.StateFolder(os.path.dirname(self._hello.staging_folder)).trim_logs()
 
     # -- the warm stage ---------------------------------------------------------------------------------------------
 
