@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import threading
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from cloche_agentd import limits
+from cloche_agentd.config import AgentConfig, KeeperHooks, User
+from cloche_agentd.failures import AgentError
+from cloche_agentd.link import InitLink
+from cloche_agentd.spawner import Child, Launch, Spawner
 from cloche_agentd.task_log import TaskLog
+from cloche_agentd.tasks import TaskService
 from tests.packages.agentd.plain_agent import Client, PlainAgent, alive, peak_kb, running_agent
 
 Json = dict[str, Any]
@@ -221,22 +228,47 @@ def test_a_task_that_cannot_start_leaves_nothing(client: Client) -> None:
     start(client, "true", task_id="1" * 32)
 
 
-def test_too_many_at_once_are_refused_and_old_ones_make_room(tmp_path: Path) -> None:
-    """Old tasks are collected instead of a hard stop; running ones are bounded."""
+def test_too_many_at_once_are_refused(tmp_path: Path) -> None:
+    """Running ones are bounded; the refusal says so."""
     with running_agent(tmp_path) as agent, agent.client() as client:
         os.mkfifo(agent.home / "gate")
-        first = start(client, "true")
-        ended(client, first)
-        many = [start(client, "cat gate") for _ in range(limits.TASKS_RUNNING)]
+        for _ in range(limits.TASKS_RUNNING):
+            start(client, "cat gate")
         assert refusal(client, "Start", {"task_id": "2" * 32, "command": "true", "timeout": 9})[1] == "task_limit"
-        for task_id in many:
-            get(client, task_id, verb="Cancel")
-        last = [start(client, "true") for _ in range(limits.TASKS_KEPT)][-1]
-        ended(client, last)
-        listed = [task["task_id"] for task in client.rpc("/cloche.Tasks/List", {}).value["tasks"]]
-        assert first not in listed
-        assert last in listed
-        assert refusal(client, "Get", {"task_id": first})[1] == "task_not_found"
+
+
+class EndedAtOnce(Spawner):
+    """Starts nothing: every child has ended well."""
+
+    def __init__(self) -> None: ...
+
+    async def spawn(self, launch: Launch, fds: Sequence[int]) -> Child:
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        done.set_result(0)
+        return Child(1, "", done, cast("InitLink", None))  # nothing is asked of the link
+
+    def pipe(self, user: User, *, keeper_reads: bool) -> tuple[int, int]:
+        return os.pipe()
+
+    async def kill_tree(self, child: Child, *, since_ticks: int = 0, spare_leader: bool = False) -> None: ...
+
+
+async def test_old_tasks_make_room_instead_of_a_hard_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many that have ended, those that ended first are forgotten."""
+    monkeypatch.setattr(limits, "TASKS_KEPT", 2)
+    user = User("user", 0, 0, "/")
+    config = AgentConfig(sandbox_id="x", access_token="x", users=(user,))
+    async with asyncio.TaskGroup() as background:
+        service = TaskService(config, KeeperHooks(), EndedAtOnce(), background)
+        for number in range(5):
+            wanted = {"task_id": f"{number:032x}", "command": "true", "timeout": 9}
+            await service.unary["Start"](wanted, user)
+            told = await service.unary["Get"]({"task_id": wanted["task_id"], "wait_ms": 60_000}, user)
+            assert cast("Json", told["task"])["state"] == "succeeded"
+        listed = cast("list[Json]", (await service.unary["List"]({}, user))["tasks"])
+        assert [int(task["task_id"], 16) for task in listed] == [2, 3, 4]
+        with pytest.raises(AgentError, match="task not found"):
+            await service.unary["Get"]({"task_id": f"{0:032x}"}, user)
 
 
 def test_a_task_leaves_no_file_in_the_sandbox(fresh_agent: PlainAgent) -> None:
