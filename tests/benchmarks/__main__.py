@@ -70,6 +70,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--picture", metavar="FILE", type=Path, help="draw the medians as a PNG")
     parser.add_argument("--docs", action="store_true", help="put table and picture into docs/explanation/speed.md")
     options = parser.parse_args(arguments)
+    # Where the shell forbids it, our programs would compile themselves at each start; what pip installs never does.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     groups = anyio.run(lambda: run(options.only, smoke=options.smoke))
     who = "root" if os.geteuid() == 0 else "an ordinary user"
     head = f"As {who}, Python {sys.version.split()[0]}, {os.cpu_count()} processors, Linux {os.uname().release}."

@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from cloche_contract.provider import CreateRequest, KillRequest, ListRequest, ProviderOptions
+from cloche_local import early
 from cloche_local.launcher import Settings
 from cloche_local.launchers import Launchers
 from cloche_local.provider import LocalProvider
@@ -74,6 +75,11 @@ async def test_two_providers_of_a_process_share_one_zygote(folder: Path, usable:
 
 async def test_a_zygote_ends_when_nobody_has_used_it_for_a_while(folder: Path, usable: None) -> None:
     """Nothing of it stays: no process, no descriptor."""
+    async with _registry(idle_s=0) as launchers:
+        # A process holds on to what it makes sandboxes of: that is not the zygote's.
+        provider = _provider(folder, launchers)
+        await _use(provider)
+        await provider.close()
     before, descriptors = _children(), len(os.listdir("/proc/self/fd"))
     async with _registry(idle_s=0.05) as launchers:
         provider = _provider(folder, launchers)
@@ -185,6 +191,25 @@ async def test_a_fork_shares_nothing_with_its_parent(folder: Path, usable: None)
         assert before <= _children()
         await _use(provider)
         await provider.close()
+
+
+async def test_a_zygote_that_was_begun_early_is_the_first_ones(folder: Path, usable: None) -> None:
+    """A command begins it before it has loaded what it needs to ask for a sandbox; one begun for nothing ends."""
+    before = _children()
+    early.begin()
+    (zygote,) = _children() - before
+    async with _registry() as launchers:
+        provider = _provider(folder, launchers)
+        await _use(provider)
+        assert _children() - before == {zygote}
+        await provider.close()
+    early.begin()
+    begun = early.take()
+    assert begun is not None
+    assert early.take() is None
+    begun.control.close()
+    await until_gone(begun.process.pid)
+    assert begun.process.wait() == 0
 
 
 def test_a_launcher_that_was_never_started_ends_at_once() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from cloche_contract.errors import CAUSES, BackendCause, BackendUnavailable, SandboxNotFound
 from cloche_contract.provider import CreateRequest, GetRequest, KillRequest, ListRequest, ProviderOptions
+from cloche_local import early, probe, users
 from cloche_local import launcher as launcher_module
-from cloche_local import probe, users
 from cloche_local.launcher import CreateRefused
 from cloche_local.provider import LocalProvider
 from tests.packages.local.sandboxes import HOST_ROOT, make_provider, opened
@@ -258,7 +258,7 @@ print(outside, any("site-packages" in path for path in sys.path))
 
 def test_the_guest_half_is_standard_library_only() -> None:
     """local-runtime, Processes: under -I -S, with nothing but our own folders."""
-    code = _GUEST_ONLY.format(folders=launcher_module.code_folders())
+    code = _GUEST_ONLY.format(folders=early.code_folders())
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["[]", "False"]

@@ -5,6 +5,7 @@ command is wanted: `abx mcp start` must answer its client quickly, and from its 
 instruction on stdout belongs to the protocol.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -21,11 +22,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from cloche_cli.stdio_server import serve
 
             return serve()
+        if _makes_a_local_sandbox(words):
+            # Its process loads while we do: most of a cold start is importing.
+            from cloche_local import early
+
+            early.begin()
         from cloche_cli.launch import launch
 
         return launch(words)
     except KeyboardInterrupt:  # before there was anything to clean up
         return 130
+
+
+def _makes_a_local_sandbox(words: Sequence[str]) -> bool:
+    """Whether these words, and the environment, most likely make one. A guess: a wrong one costs no more than time."""
+    if words[:1] not in (["run"], ["exec"]) or os.environ.get("ABX_PROVIDER", "local") != "local":
+        return False
+    if os.environ.get("ABX_SANDBOX_API_KEY"):
+        return False
+    ours = words[: words.index("--")] if "--" in words else words
+    return not any(word.startswith(("--help", "-h", "--provider", "--sandbox")) for word in ours)
 
 
 if __name__ == "__main__":

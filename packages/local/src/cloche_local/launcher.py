@@ -1,12 +1,10 @@
 """The server's end of a zygote: start it, ask it for sandboxes, notice when it is gone."""
 
-import importlib.util
 import json
 import os
 import select
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -17,15 +15,9 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
-from cloche_local import templates
+from cloche_local import early, templates
 from cloche_local.spec import SandboxSpec, Shape
 
-# Constant, as user code can read the arguments of the process that its interpreter was forked from. Everything that
-# differs arrives over the control socket, which is descriptor 0.
-_BOOT = (
-    "import socket,sys;c=socket.socket(fileno=0);sys.path[:0]=c.recv(65536).decode().split(chr(0));"
-    "from cloche_local import zygote;zygote.main(c)"
-)
 _ANSWER_BYTES = 4096
 _TAKE_BACK_S = 2.0
 _END_S = 1.0
@@ -104,25 +96,13 @@ class Launcher:
                 self._spawn()
 
     def _spawn(self) -> None:
-        # Executed from the real path: a virtual environment's link would bring its site-packages' location along.
-        python = os.path.realpath(sys.executable)
-        folders = "\0".join(code_folders()).encode()
         hello = json.dumps(_hello(self._settings)).encode()
+        begun = early.take() if self._settings.empty_environment else None
+        begun = begun or early.start(empty_environment=self._settings.empty_environment)
         with ExitStack() as ours, ExitStack() as theirs:
-            control, stdin = _pair(ours, theirs)
+            control = ours.enter_context(begun.control)
+            self._process = begun.process
             warm, warm_theirs = _pair(ours, theirs)
-            self._process = subprocess.Popen(
-                [python, "-I", "-S", "-c", _BOOT],
-                stdin=stdin.fileno(),
-                stdout=subprocess.DEVNULL,
-                # Its failures are the server's to show; keepers turn to a log of their own.
-                stderr=None,
-                cwd="/",
-                env={} if self._settings.empty_environment else None,
-                # A Ctrl-C in the server's terminal is for the server alone.
-                start_new_session=True,
-            )
-            control.send(folders)
             socket.send_fds(control, [hello], [warm_theirs.fileno()] if self._settings.warm else [])
             self._bare, self._warm, self._warm_asked = control, warm, False
             ours.pop_all()
@@ -275,19 +255,6 @@ def _hello(settings: Settings) -> Mapping[str, object]:
         "warm": settings.warm,
         "shape": None if settings.shape is None else _told(settings.shape),
     }
-
-
-def code_folders() -> list[str]:
-    """Where the guest half and the agent are imported from. Found, not imported: the agent is the guest's."""
-    folders: list[str] = []
-    for package in ("cloche_local", "cloche_agentd"):
-        found = importlib.util.find_spec(package)
-        if found is None or not found.submodule_search_locations:
-            raise FileNotFoundError(2, f"the package {package} is not installed")
-        folder = os.path.dirname(os.path.abspath(found.submodule_search_locations[0]))
-        if folder not in folders:
-            folders.append(folder)
-    return folders
 
 
 async def _send(control: socket.socket, message: Mapping[str, object], fds: list[int]) -> None:

@@ -33,6 +33,7 @@ from cloche_local.egress import fork_egress
 from cloche_local.egress_link import ENVIRONMENT
 from cloche_local.nest import Ground
 from cloche_local.orders import Orders
+from cloche_local.setup import SetupFailed
 from cloche_local.spec import Shape, decode_shape
 
 # What the guest half imports inside functions, so that it loads on every platform.
@@ -72,6 +73,9 @@ def main(control: socket.socket) -> NoReturn:
     """Serve the server on `control` until it closes."""
     control = _leave_standard_streams(control)
     raw, fds, _flags, _address = socket.recv_fds(control, _MAX_MESSAGE, 1)
+    if not raw:
+        # Begun early, and not needed.
+        os._exit(0)
     fields = cast("dict[str, object]", json.loads(raw))
     paths = tuple(cast("list[str]", fields.pop("import_paths")))
     hello = Hello(import_paths=paths, **fields)  # type: ignore[arg-type]  # written by the server beside us
@@ -103,6 +107,7 @@ class Zygote:
         self._keepers: dict[int, _Child] = {}
         self._leaving: list[_Child] = []
         self._shape = hello.shape
+        self._known = None if hello.shape is None else decode_shape(hello.shape)
         self._spare: _Spare | None = None
         self._spares_lost = 0
         self._ended = 0
@@ -175,19 +180,21 @@ class Zygote:
         """Give the request to the spare keeper, or to a new one."""
         egress: tuple[int, ...] = ()
         try:
-            shape = decode_shape(message["shape"])
+            # The same for most requests: what we do between two forks costs memory in every sandbox.
+            shape = self._known if message["shape"] == self._shape else None
+            shape = shape or decode_shape(message["shape"])
             if message["egress"]:
                 egress = fork_egress(_state_folders(message), shape.protections)
             if shape.may_wait and message["shape"] != self._shape:
                 # What waits for another shape will not be asked for soon.
                 self._drop_spare()
-                self._shape = message["shape"]
-            pid = self._take_spare(reply, egress) if message["shape"] == self._shape else None
+                self._shape, self._known = message["shape"], shape
+            pid = self._take_spare(reply, egress) if shape is self._known else None
             if pid is None:
                 pid = self._fork_keeper(shape, message["id"], Orders(None, reply, egress))
         except OSError as error:
             with suppress(OSError):
-                reply.send(json.dumps({"failed": "id_range", "errno": error.errno or 0}).encode())
+                reply.send(json.dumps({"failed": "init", "errno": error.errno or 0}).encode())
         else:
             self._keepers[pid] = _Child(message["id"], message["folder"], message["socket"])
         finally:
@@ -207,34 +214,25 @@ class Zygote:
         """Fork a keeper: for a request, or as a spare that builds the sandbox and waits.
 
         Raises:
-            OSError: no range of ids, or no process.
+            OSError: no process.
         """
-        id_range = None
-        if self._hello.range_slots:
-            id_range = users.open_range(self._hello.range_slots, self._hello.process_limit)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                self._be_keeper(shape, sandbox_id, id_range, orders)
-        finally:
-            if id_range is not None:
-                id_range.close()
+        pid = os.fork()
+        if pid == 0:
+            self._be_keeper(shape, sandbox_id, orders)
         return pid
 
-    def _be_keeper(self, shape: Shape, sandbox_id: str, id_range: users.IdRange | None, orders: Orders) -> NoReturn:
+    def _be_keeper(self, shape: Shape, sandbox_id: str, orders: Orders) -> NoReturn:
         status = 70
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            kept = orders.filenos()
-            kept += [] if id_range is None else [id_range.lock_fd, id_range.userns_fd]
-            init.close_all_but(kept, shape.protections)
+            init.close_all_but(orders.filenos(), shape.protections)
             ground = Ground(
                 spawner=(agent := _Agentd()),
                 filter_program=self._filter,
                 host_uid=self._host_uid,
                 host_gid=self._host_gid,
-                id_range=id_range,
+                id_range=self._open_range(),
                 staging_folder=self._hello.staging_folder,
                 runtime_folder=self._hello.runtime_folder,
             )
@@ -242,9 +240,20 @@ class Zygote:
             if shape.limits.need_group:
                 group = limits.Group(limits.find_hierarchy(self._hello.cgroup_root), sandbox_id)
             status = keeper.run(agent, ground, shape, orders, group)
+        except SetupFailed as failure:
+            orders.refuse(failure)
+            status = 1
         except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
             traceback.print_exc()
         os._exit(status)
+
+    def _open_range(self) -> users.IdRange | None:
+        if not self._hello.range_slots:
+            return None
+        try:
+            return users.open_range(self._hello.range_slots, self._hello.process_limit)
+        except OSError as error:
+            raise SetupFailed("id_range", error.errno or 0) from error
 
     # -- the spare --------------------------------------------------------------------------------------------------
 
@@ -253,11 +262,11 @@ class Zygote:
 
     def _prepare_spare(self) -> None:
         """Have the next sandbox built, as far as its shape decides it, while nobody waits."""
-        if self._shape is None:
+        if self._known is None:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, suppress(OSError):
-            self._spare = _Spare(self._fork_keeper(decode_shape(self._shape), "", Orders(theirs, None)), ours)
+            self._spare = _Spare(self._fork_keeper(self._known, "", Orders(theirs, None)), ours)
             return
         ours.close()
 
@@ -352,7 +361,8 @@ class _Child:
 
     def remove(self, cgroup_root: str) -> bool:
         """Remove state, socket and groups; False where something still holds on."""
-        state.remove_left(self.folder, self.socket_path)
+        if os.path.lexists(self.folder) or os.path.lexists(self.socket_path):
+            state.remove_left(self.folder, self.socket_path)
         if not cgroup_root:
             return True
         return limits.Group(limits.find_hierarchy(cgroup_root), self.sandbox_id).remove()

@@ -25,6 +25,7 @@ READ_TIMEOUT_S = 30.0
 KEEPALIVE_S = 60.0
 IDLE_CONNECTIONS = 20
 ERROR_BODY_LIMIT = 65_536
+PIECE_BYTES = 1_048_576
 
 _BROKEN = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable, OSError)
 
@@ -57,12 +58,14 @@ class Reply:
 
     async def read(self, limit: int) -> bytes | None:
         """The whole body, or None as soon as it grows over `limit` bytes."""
-        body = bytearray()
+        parts: list[bytes] = []
+        size = 0
         async for chunk in self.chunks():
-            body += chunk
-            if len(body) > limit:
+            parts.append(chunk)
+            size += len(chunk)
+            if size > limit:
                 return None
-        return bytes(body)
+        return b"".join(parts)
 
 
 class AgentHttp:
@@ -134,11 +137,19 @@ class AgentHttp:
             port=self._url.port,
             target=self._prefix + path.encode("ascii"),
         )
-        return httpcore.Request(method, url, headers=sent, content=content, extensions={"timeout": timeouts})
+        large = content is not None and len(content) > PIECE_BYTES
+        body = _pieces(content) if large and content is not None else content
+        return httpcore.Request(method, url, headers=sent, content=body, extensions={"timeout": timeouts})
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._pool.aclose()
+
+
+async def _pieces(content: bytes) -> AsyncGenerator[bytes, None]:
+    """A large body in parts: httpcore copies what it is given to send."""
+    for start in range(0, len(content), PIECE_BYTES):
+        yield content[start : start + PIECE_BYTES]
 
 
 def _raw(headers: Mapping[str, str]) -> Iterator[tuple[bytes, bytes]]:

@@ -17,8 +17,8 @@ import httpcore
 __all__ = ["UnixBackend"]
 
 READ_HIGH_BYTES = 262_144
-READ_LOW_BYTES = 65_536
 HELD_BACK_BYTES = 65_536
+PIECE_BYTES = 1_048_576
 
 
 class _Channel(asyncio.Protocol):
@@ -61,7 +61,7 @@ class _Channel(asyncio.Protocol):
         self._write_paused = False
         _wake(self._writer)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._transport is None:
             raise httpcore.WriteError
         self._transport.write(data)
@@ -74,14 +74,13 @@ class _Channel(asyncio.Protocol):
             if self._transport is None:
                 raise httpcore.WriteError
 
-    async def read(self, max_bytes: int, timeout_s: float | None) -> bytes:
-        """What has arrived, at least one byte; nothing at the end."""
+    async def read(self, timeout_s: float | None) -> bytes:
+        """All that has arrived, at least one byte; nothing at the end."""
         if not self.arrived and not self.ended:
             self._reader = asyncio.get_running_loop().create_future()
             await _within(self._reader, timeout_s, httpcore.ReadTimeout)
-        data = bytes(self.arrived[:max_bytes])
-        del self.arrived[:max_bytes]
-        if self._read_paused and len(self.arrived) < READ_LOW_BYTES and self._transport is not None:
+        data, self.arrived = bytes(self.arrived), bytearray()
+        if self._read_paused and self._transport is not None:
             self._read_paused = False
             self._transport.resume_reading()
         return data
@@ -97,19 +96,27 @@ class _UnixStream(httpcore.AsyncNetworkStream):
         self._held_back = bytearray()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        if self._held_back:
-            await self._flush(timeout)
-        return await self._channel.read(max_bytes, timeout)
+        await self._flush(timeout)
+        # More than was asked for is as well: it is parsed piece by piece, and large pieces cost less.
+        return await self._channel.read(timeout)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._held_back += buffer
-        if len(self._held_back) > HELD_BACK_BYTES:
-            await self._flush(timeout)
+        if len(self._held_back) + len(buffer) <= HELD_BACK_BYTES:
+            self._held_back += buffer
+            return
+        await self._flush(timeout)
+        # The loop copies what it cannot send at once: never all of a large body.
+        rest = memoryview(buffer)
+        while rest:
+            self._channel.write(rest[:PIECE_BYTES])
+            rest = rest[PIECE_BYTES:]
+            await self._channel.drained(timeout)
 
     async def _flush(self, timeout_s: float | None) -> None:
-        data, self._held_back = bytes(self._held_back), bytearray()
-        self._channel.write(data)
-        await self._channel.drained(timeout_s)
+        if self._held_back:
+            data, self._held_back = self._held_back, bytearray()
+            self._channel.write(data)
+            await self._channel.drained(timeout_s)
 
     async def aclose(self) -> None:
         self._channel.close()
