@@ -287,10 +287,11 @@ def is_locked(path: str, *, missing: bool | None = None) -> bool:
 @contextmanager
 def try_lock(path: str, *, exclusive: bool = True) -> Generator[bool]:
     """Hold the lock inside the block, or yield False where another process does."""
-    import fcntl
-
+    # Opened first: what is not there is not there on a system without such locks, either.
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
+        import fcntl
+
         try:
             fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         except BlockingIOError:
