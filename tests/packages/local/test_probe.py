@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from cloche_contract.errors import CAUSES, BackendCause, BackendUnavailable, SandboxNotFound
-from cloche_contract.provider import CreateRequest, GetRequest, KillRequest, ListRequest, ProviderOptions
+from cloche_contract.provider import (
+    CreateRequest,
+    GetRequest,
+    KillRequest,
+    ListRequest,
+    LogsRequest,
+    ProviderOptions,
+    PruneRequest,
+)
 from cloche_local import early, probe, users
 from cloche_local import launcher as launcher_module
 from cloche_local.launcher import CreateRefused
@@ -112,6 +120,9 @@ async def test_a_machine_without_posix_calls_still_lists_and_refuses(
         await provider.kill(KillRequest(sandbox_id="abc"))
     with pytest.raises(BackendUnavailable):
         await provider.create(CreateRequest(template="base", timeout=60))
+    with pytest.raises(SandboxNotFound):
+        await provider.logs(LogsRequest(sandbox_id="abc", wait=1))
+    assert (await provider.prune(PruneRequest())).removed == []
     assert not (await provider.probe()).usable
     await provider.warm()
     await provider.close()

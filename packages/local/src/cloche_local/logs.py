@@ -27,10 +27,11 @@ async def read(state: StateFolder, request: LogsRequest) -> LogsResult:
     if not is_sandbox_id(request.sandbox_id):
         raise SandboxNotFound
     path = journal.path_of(state.path, request.sandbox_id)
-    # Before the first look: what is written between the look and the wait must wake the wait.
-    with suppress(OSError), _Watch(path) as watch, anyio.move_on_after(request.wait):
-        while request.wait and _is_quiet(state, path, request):
-            await watch.next()
+    if request.wait and journal.read(path) is not None:
+        # Before the first look: what is written between the look and the wait must wake the wait.
+        with suppress(OSError), _Watch(path) as watch, anyio.move_on_after(request.wait):
+            while _is_quiet(state, path, request):
+                await watch.next()
     return await anyio.to_thread.run_sync(_result, state, path, request)
 
 

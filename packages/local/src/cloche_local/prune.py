@@ -198,6 +198,8 @@ class Pruner:
 def _entries(folder: str) -> list[tuple[str, os.stat_result]]:
     """Names in the folder that are this user's, and what they are. No link is followed."""
     found: list[tuple[str, os.stat_result]] = []
+    if not hasattr(os, "geteuid"):
+        return found
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):

@@ -117,7 +117,8 @@ class StateFolder:
 
     def is_alive(self, sandbox_id: str) -> bool:
         """Whether a keeper holds the sandbox's lock, whatever its record says."""
-        if not is_sandbox_id(sandbox_id):
+        # Looked for first: a machine without such locks has no such folder either, and says so without them.
+        if not is_sandbox_id(sandbox_id) or not os.path.isdir(self.folder(sandbox_id)):
             return False
         try:
             return is_locked(f"{self.folder(sandbox_id)}/lock")
