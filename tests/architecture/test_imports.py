@@ -32,6 +32,7 @@ from tests.architecture.workspace import (
 # Where a failure of any kind is turned into an answer or an exit status (style S5), and why there.
 CATCH_ALL = {
     "packages/contract/src/cloche_contract/kernel/dispatch.py": "the border to a tool set",
+    "packages/contract/src/cloche_contract/serving/session.py": "asks who records; dispatch meets it again",
     "packages/agentd/src/cloche_agentd/server.py": "the border to a request of the agent",
     "packages/cli/src/cloche_cli/launch.py": "a process entry point",
     "packages/mcp-http/src/cloche_mcp_http/store.py": "the border to one client's session",
