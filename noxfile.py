@@ -132,10 +132,7 @@ def bench(session: nox.Session) -> None:
 @nox.session(default=False)
 def peers(session: nox.Session) -> None:
     """Make the environment of the other libraries that `bench` measures beside ours. Nothing of ours requires them."""
-    from tests.benchmarks.environment import PEER_PACKAGES, PEERS
-
-    session.run(sys.executable, "-m", "venv", str(PEERS))
-    session.run(str(PEERS / "bin" / "pip"), "install", "--quiet", *PEER_PACKAGES)
+    python(session, "-m", "tests.benchmarks.environment")
 
 
 @nox.session(default=False)
