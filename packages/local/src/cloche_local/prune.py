@@ -50,7 +50,10 @@ def sweep(state: StateFolder, paths: Paths) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Dead:
-    """Something that looked dead, and its removal, which looks again; True when it is gone by it."""
+    """Something that looked dead, and its removal, which looks again.
+
+    The removal returns True when it is gone by it, False when it is in use after all; an OSError says that it stays.
+    """
 
     kind: LeftoverKind
     path: str
@@ -75,11 +78,12 @@ class Pruner:
             if self._request.dry_run:
                 removed.append(told)
                 continue
-            with suppress(OSError):
+            try:
                 if dead.remove():
                     removed.append(told)
-                    continue
-            if os.path.lexists(dead.path):
+            except FileNotFoundError:
+                pass  # somebody else removed it
+            except OSError:
                 failed.append(told)
         return PruneResult(removed=removed, failed=failed, size=sum(each.size for each in removed))
 
@@ -113,16 +117,13 @@ class Pruner:
     def _remove_sandbox(self, sandbox_id: str, path: str) -> bool:
         socket_path = f"{self._paths.runtime}/{sandbox_id}"
         if not os.path.lexists(f"{path}/lock"):
-            return self._remove_without_lock(path)
+            # A folder appears with its lock held, so one without a lock file is half removed.
+            return _remove_tree(path)
         with try_lock(f"{path}/lock") as taken:
             if not taken:
                 return False
             journal.add_end(journal.path_of(self._state.path, sandbox_id), "found_dead")
             remove_left(path, socket_path)
-        return not os.path.lexists(path)
-
-    def _remove_without_lock(self, path: str) -> bool:
-        """A folder appears with its lock held, so one without a lock file is half removed."""
         return _remove_tree(path)
 
     def _remove_skeleton(self, name: str, path: str) -> bool:
@@ -222,7 +223,9 @@ def _size(path: str) -> int:
 
 def _remove_tree(path: str) -> bool:
     shutil.rmtree(path, ignore_errors=True)
-    return not os.path.lexists(path)
+    if os.path.lexists(path):
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+    return True
 
 
 def _remove_file(path: str) -> bool:
