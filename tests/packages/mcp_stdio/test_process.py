@@ -191,8 +191,6 @@ async def test_nothing_is_opened_before_a_call_needs_it(open_server: OpenServer,
     """Clients start a server twice to learn its era: that must cost nothing (mcp.md 3.2)."""
     async with open_server() as client:
         await client.request("ping")
-        refused = await client.call("run_command", {"command": ""})
-        assert refused["isError"]
     assert journal.lines == []
 
 
