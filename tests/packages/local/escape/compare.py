@@ -19,7 +19,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.benchmarks.contenders import docker_image
+from tests.benchmarks.programs import docker_image
 from tests.packages.local.escape.battery import ATTEMPTS, attack, workshop
 from tests.packages.local.escape.host_facts import host_facts
 from tests.packages.local.ordinary import system_python
