@@ -18,7 +18,7 @@ ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "contract": frozenset({"pydantic", "jsonschema", "referencing", "typing-extensions"}),
     "agentd": frozenset(),
     "sdk": frozenset({"httpx", "httpcore", "sniffio", "anyio", "tomli"}),
-    "mcp-http": frozenset({"mcp", "anyio", "prometheus-client", "starlette"}),
+    "mcp-http": frozenset({"mcp", "anyio", "prometheus-client", "pyjwt", "starlette"}),
     "mcp-stdio": frozenset({"mcp", "anyio"}),
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),
@@ -34,7 +34,7 @@ ALLOWED_EXTRAS: Mapping[str, frozenset[str]] = {
 # The contract's models are pydantic models: whoever has the contract has pydantic, its MISSING and its SecretStr.
 WITH_THE_CONTRACT = frozenset({"pydantic", "pydantic_core"})
 # Imported under another name than the distribution's.
-IMPORT_NAMES: Mapping[str, frozenset[str]] = {"mcp": frozenset({"mcp", "mcp_types"})}
+IMPORT_NAMES: Mapping[str, frozenset[str]] = {"mcp": frozenset({"mcp", "mcp_types"}), "pyjwt": frozenset({"jwt"})}
 
 
 @dataclass(frozen=True)

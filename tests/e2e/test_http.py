@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.e2e.http_servers import HttpProcess, http_server
 from tests.e2e.servers import SERVER
 from tests.e2e.test_endings import processes, sandboxes_left, until
+from tests.packages.mcp_http.issuer import AUDIENCE, issuer
 from tests.packages.mcp_http.served import Raw
 
 pytestmark = pytest.mark.anyio
@@ -121,3 +122,39 @@ async def test_a_taken_port_is_told_in_a_line(environ: dict[str, str]) -> None:
         said = await refused(environ, "--port", server.origin.rpartition(":")[2])
         assert "taken" in said
         assert "Traceback" not in said
+
+
+async def test_access_tokens_of_an_authorization_server_open_the_server(environ: dict[str, str]) -> None:
+    """The issue, item 4: the options, a real issuer, and a client that has a token of it."""
+    async with issuer() as login:
+        options = ("--oauth-issuer", login.url, "--oauth-audience", AUDIENCE, "--oauth-scope", "sandboxes")
+        async with http_server(environ, "--host", "0.0.0.0", *options) as server:
+            url = server.url.replace("0.0.0.0", "127.0.0.1")
+            async with httpx.AsyncClient(trust_env=False) as http:
+                refused = await http.post(url, json={})
+                assert (refused.status_code, 'error="invalid_token"' in refused.headers["www-authenticate"]) == (
+                    401,
+                    True,
+                )
+                told = (await http.get(f"{url.removesuffix('/mcp')}/.well-known/oauth-protected-resource/mcp")).json()
+                assert (told["resource"], told["scopes_supported"]) == (AUDIENCE, ["sandboxes"])
+            http = httpx_with(login.token())
+            async with http, Client(streamable_http_client(url, http_client=http), mode="auto") as client:
+                ran = await client.call_tool("run_code", {"code": "print(6 * 7)"})
+                assert ran.structured_content is not None
+                assert ran.structured_content["stdout"] == "42\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--oauth-issuer", "https://login.example.org"), "ABX_MCP_OAUTH_AUDIENCE"),
+        (("--oauth-issuer", "http://login.example.org", "--oauth-audience", AUDIENCE), "ABX_MCP_OAUTH_ISSUER"),
+        (("--oauth-scope", "sandboxes"), "ABX_MCP_OAUTH_ISSUER"),
+    ],
+)
+async def test_e5_half_an_authorization_server_refuses_to_start(
+    options: tuple[str, ...], told: str, environ: dict[str, str]
+) -> None:
+    """Fail closed: whoever gives such an option means to be protected by it."""
+    assert told in await refused(environ, *options, "--port", "0")

@@ -8,12 +8,13 @@ from pathlib import Path
 from cloche_cli.stdio_server import DEFAULT_TEMPLATE
 from cloche_cli.usage import Refused
 from cloche_contract.registry import ToolFilter
-from cloche_mcp_http import create_mcp_app, listed, read_token_file, tokens_of
+from cloche_mcp_http import OAuth, create_mcp_app, listed, oauth_of, read_token_file, tokens_of
 from cloche_mcp_http.addresses import LOOPBACK_NAMES
+from cloche_mcp_http.jwt_tokens import OAUTH_VARIABLES
 from cloche_mcp_http.server import AddressRefused, bind
 from cloche_mcp_http.server import serve as serve_app
 from cloche_mcp_stdio.log import log_to_stderr
-from cloche_sdk import load_settings
+from cloche_sdk import Settings, load_settings
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class HttpRequest:
     session_ttl_s: int
     max_sessions: int
     server_id: str | None
+    oauth: Mapping[str, str]
+    """What the options say of an authorization server, by the variable that says the same."""
     tools: ToolFilter
 
 
@@ -41,8 +44,10 @@ def serve(request: HttpRequest) -> int:
     settings = load_settings()
     log_to_stderr(settings.text("log_level") or "")
     tokens = _tokens(request, settings.text("mcp_auth_token"), settings.text("mcp_auth_token_file"))
+    oauth = _oauth(request, settings)
     app = create_mcp_app(
         tokens=tokens,
+        oauth=oauth,
         allowed_hosts=_hosts(request, listed(settings.text("mcp_allowed_hosts"))),
         allowed_origins=(*request.allowed_origins, *listed(settings.text("mcp_allowed_origins"))),
         template=settings.text("default_template") or DEFAULT_TEMPLATE,
@@ -52,7 +57,7 @@ def serve(request: HttpRequest) -> int:
         tools=request.tools,
     )
     try:
-        listener = bind(request.host, request.port, guarded=tokens is not None)
+        listener = bind(request.host, request.port, guarded=tokens is not None or oauth is not None)
     except AddressRefused as error:
         raise Refused("address", str(error), field="--host and --port:") from error
     return serve_app(app, listener)
@@ -67,6 +72,17 @@ def _tokens(request: HttpRequest, token: str | None, file: str | None) -> Mappin
         named = {"ABX_MCP_AUTH_TOKEN": token, "ABX_MCP_AUTH_TOKEN_FILE": file}
         found = tokens_of({name: value for name, value in named.items() if value})
     return found
+
+
+def _oauth(request: HttpRequest, settings: Settings) -> OAuth | None:
+    """The authorization server of the options, of the environment, and of the files below the home."""
+    found: dict[str, str] = {}
+    for variable in OAUTH_VARIABLES:
+        # Blank variables too: settings take them as not set, and protection must not end by a typing error.
+        text = os.environ.get(variable, settings.text(variable.removeprefix("ABX_").lower()))
+        if text is not None:
+            found[variable] = text
+    return oauth_of({**found, **request.oauth})
 
 
 def _hosts(request: HttpRequest, configured: tuple[str, ...]) -> tuple[str, ...]:

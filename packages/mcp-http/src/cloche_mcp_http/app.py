@@ -25,6 +25,7 @@ from cloche_mcp_http.calls import CallLimit
 from cloche_mcp_http.commons import ServerCommons
 from cloche_mcp_http.endpoint import BodyLimits, CallLimits, McpEndpoint
 from cloche_mcp_http.guard import Guard, Guarded
+from cloche_mcp_http.jwt_tokens import ISSUER_VARIABLE
 from cloche_mcp_http.leases import Leases
 from cloche_mcp_http.metrics import Metrics
 from cloche_mcp_http.oauth import OAuth, OAuthCallers
@@ -167,7 +168,7 @@ def _callers(auth_token: str | None, tokens: Mapping[str, str] | None, oauth: OA
     if auth_token is None and tokens is None:
         return None if oauth is None else OAuthCallers(oauth)
     if oauth is not None:
-        raise ConfigurationInvalid(setting=TOKEN_VARIABLE)
+        raise ConfigurationInvalid(setting=f"{TOKEN_VARIABLE}, {ISSUER_VARIABLE}")
     return BearerTokens(named)
 
 

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cloche_contract.errors import ConfigurationInvalid
 from cloche_mcp_http.addresses import ANY
 from cloche_mcp_http.app import DEFAULT_TEMPLATE, HOSTS_VARIABLE, ORIGINS_VARIABLE, create_mcp_app
+from cloche_mcp_http.jwt_tokens import oauth_of
 from cloche_mcp_http.principals import TOKEN_VARIABLE, tokens_of
 
 
@@ -22,16 +23,17 @@ def app_from_environ(environ: Mapping[str, str]) -> ASGIApp:
     """Make the application that these variables configure.
 
     Raises:
-        ConfigurationInvalid: ABX_MCP_AUTH_TOKEN is not set, or a setting is wrong.
+        ConfigurationInvalid: neither ABX_MCP_AUTH_TOKEN nor ABX_MCP_OAUTH_ISSUER is set, or a setting is wrong.
     """
-    tokens = tokens_of(environ)
-    if tokens is None:
+    tokens, oauth = tokens_of(environ), oauth_of(environ)
+    if tokens is None and oauth is None:
         raise ConfigurationInvalid(setting=TOKEN_VARIABLE)
     # The platform in front chooses the name, and every request needs a token: any Host is answered
     # unless the deployment names its own.
     hosts = listed(environ.get(HOSTS_VARIABLE)) or (ANY,)
     return create_mcp_app(
         tokens=tokens,
+        oauth=oauth,
         allowed_hosts=hosts,
         allowed_origins=listed(environ.get(ORIGINS_VARIABLE)),
         template=(environ.get("ABX_DEFAULT_TEMPLATE") or "").strip() or DEFAULT_TEMPLATE,

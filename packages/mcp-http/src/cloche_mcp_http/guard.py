@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cloche_mcp_http.addresses import AllowedHosts, AllowedOrigins
-from cloche_mcp_http.answers import UNAUTHORIZED, plain, refuse
-from cloche_mcp_http.principals import Callers, NotAuthorized
+from cloche_mcp_http.answers import SERVER_BUSY, UNAUTHORIZED, plain, refuse
+from cloche_mcp_http.principals import Callers, CallersUnavailable, NotAuthorized
 
 PRINCIPAL = "cloche.principal"
 _UNKNOWN_HOST = (
@@ -42,6 +42,9 @@ class Guard:
             except NotAuthorized as refused:
                 said = "Unauthorized" if refused.status == 401 else "The token lacks a scope"
                 return refuse(refused.status, UNAUTHORIZED, said, headers={"WWW-Authenticate": refused.challenge})
+            except CallersUnavailable:
+                said = "The keys of the authorization server could not be fetched; ask again soon"
+                return refuse(503, SERVER_BUSY, said, headers={"Retry-After": "10"})
         return None
 
 

@@ -34,6 +34,10 @@ class NotAuthorized(Exception):
         self.challenge = challenge
 
 
+class CallersUnavailable(Exception):
+    """It cannot be told now who calls: what would tell it does not answer."""
+
+
 class Callers(Protocol):
     """Knows who calls."""
 
@@ -42,6 +46,7 @@ class Callers(Protocol):
 
         Raises:
             NotAuthorized: there is none.
+            CallersUnavailable: it cannot be told now.
         """
         ...
 

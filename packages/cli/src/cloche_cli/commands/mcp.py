@@ -18,6 +18,11 @@ _HTTP_ONLY = (
     "allowed_host",
     "allowed_origin",
     "auth_token_file",
+    "oauth_issuer",
+    "oauth_audience",
+    "oauth_resource",
+    "oauth_scope",
+    "oauth_jwks_url",
     "session_ttl",
     "max_sessions",
     "server_id",
@@ -32,6 +37,11 @@ def _start(
     allowed_host: tuple[str, ...],
     allowed_origin: tuple[str, ...],
     auth_token_file: str | None,
+    oauth_issuer: str | None,
+    oauth_audience: str | None,
+    oauth_resource: str | None,
+    oauth_scope: tuple[str, ...],
+    oauth_jwks_url: str | None,
     session_ttl: int,
     max_sessions: int,
     server_id: str | None,
@@ -57,6 +67,14 @@ def _start(
     from cloche_cli.http_server import HttpRequest
     from cloche_cli.http_server import serve as serve_http
 
+    oauth = {
+        "ABX_MCP_OAUTH_ISSUER": oauth_issuer,
+        "ABX_MCP_OAUTH_AUDIENCE": oauth_audience,
+        "ABX_MCP_OAUTH_RESOURCE": oauth_resource,
+        "ABX_MCP_OAUTH_SCOPES": ",".join(oauth_scope) or None,
+        "ABX_MCP_OAUTH_JWKS_URL": oauth_jwks_url,
+    }
+
     return serve_http(
         HttpRequest(
             host=host,
@@ -67,6 +85,7 @@ def _start(
             session_ttl_s=session_ttl,
             max_sessions=max_sessions,
             server_id=server_id,
+            oauth={variable: text for variable, text in oauth.items() if text is not None},
             tools=allowed,
         )
     )
@@ -106,7 +125,8 @@ start = command(
         "code-interpreter-v1; ABX_DEFAULT_TEMPLATE overrides it. On stdio nothing but protocol messages is "
         "written to stdout.\n\n"
         "Over HTTP, clients connect to http://HOST:PORT/mcp. With ABX_MCP_AUTH_TOKEN, or a file of tokens, they "
-        "need a bearer token; without one only this machine may connect."
+        "need a bearer token; with --oauth-issuer and --oauth-audience, an access token (JWT) of that "
+        "authorization server. Without any of these only this machine may connect."
     ),
     examples=[
         "abx mcp start",
@@ -116,6 +136,7 @@ start = command(
         "abx mcp start --exclude-tools upload_file,download_file",
         "abx mcp start --transport http --port 8080",
         "ABX_MCP_AUTH_TOKEN=… abx mcp start --transport http --host 0.0.0.0 --allowed-host mcp.example.org",
+        "abx mcp start --transport http --oauth-issuer https://login.example.org --oauth-audience https://x.example/mcp",
     ],
     params=[
         click.Option(
@@ -144,6 +165,37 @@ start = command(
             type=Text(4096),
             metavar="FILE",
             help="Tokens, one NAME=TOKEN a line; each name is a principal. Default: ABX_MCP_AUTH_TOKEN(_FILE).",
+        ),
+        click.Option(
+            ["--oauth-issuer"],
+            type=Text(2048),
+            metavar="URL",
+            help="Authorization server whose access tokens are needed. Default: ABX_MCP_OAUTH_ISSUER.",
+        ),
+        click.Option(
+            ["--oauth-audience"],
+            type=Text(2048),
+            metavar="URL",
+            help="Audience of these tokens: the URL of /mcp as clients write it. Default: ABX_MCP_OAUTH_AUDIENCE.",
+        ),
+        click.Option(
+            ["--oauth-resource"],
+            type=Text(2048),
+            metavar="URL",
+            help="That URL, where the audience is another name. Default: ABX_MCP_OAUTH_RESOURCE.",
+        ),
+        click.Option(
+            ["--oauth-scope"],
+            type=Text(256),
+            multiple=True,
+            metavar="NAME",
+            help="A scope that every token needs. Repeatable. Default: ABX_MCP_OAUTH_SCOPES.",
+        ),
+        click.Option(
+            ["--oauth-jwks-url"],
+            type=Text(2048),
+            metavar="URL",
+            help="Where the signing keys are, if the issuer publishes no metadata. Default: ABX_MCP_OAUTH_JWKS_URL.",
         ),
         click.Option(
             ["--session-ttl"],
