@@ -235,6 +235,9 @@ start = command(
 mcp: click.Group = LazyGroup(
     "mcp",
     help="Serve sandboxes to an agent over the Model Context Protocol.",
-    examples=["abx mcp start"],
-    lazy={"start": "cloche_cli.commands.mcp:start"},
+    examples=["abx mcp start", "abx mcp deploy --dry-run"],
+    lazy={
+        "start": "cloche_cli.commands.mcp:start",
+        "deploy": "cloche_cli.commands.deploy:deploy",
+    },
 )
