@@ -119,6 +119,12 @@ def smoke(session: nox.Session) -> None:
     python(session, "-m", "tests.benchmarks", "--smoke")
 
 
+@nox.session(tags=["ci"])
+def docs(session: nox.Session) -> None:
+    """The site, in .cache/docs/html. A broken link or a page that no list names makes it fail."""
+    python(session, "-m", "tests.docs.site", *session.posargs)
+
+
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers, `--docs` puts them into the docs.

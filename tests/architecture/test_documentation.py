@@ -42,7 +42,7 @@ def test_every_relative_link_of_a_page_leads_to_a_file() -> None:
 
 def test_every_decision_is_listed_and_has_its_parts() -> None:
     folder = ROOT / "docs/adr"
-    index = (folder / "README.md").read_text()
+    index = (folder / "index.md").read_text()
     for path in sorted(folder.glob("[0-9]*.md")):
         text = path.read_text()
         assert f"({path.name})" in index
@@ -52,7 +52,7 @@ def test_every_decision_is_listed_and_has_its_parts() -> None:
 
 def test_every_page_is_in_the_list_of_pages() -> None:
     folder = ROOT / "docs"
-    index = (folder / "README.md").read_text()
+    index = (folder / "index.md").read_text()
     written = [path for kind in ("tutorial", "how-to", "explanation") for path in (folder / kind).glob("*.md")]
     assert [short(path) for path in written if f"({path.relative_to(folder)})" not in index] == []
 

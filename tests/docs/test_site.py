@@ -1,0 +1,86 @@
+"""The site is made of the pages and of nothing else: twice the same, and changed where a page changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloche_codegen.emit import reference
+from cloche_codegen.ir import tool_sets
+from cloche_codegen.load import load
+from tests.docs.site import ROOT, build
+
+TOOL = "tools/sandbox/run_code"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of this tree, built with every warning an error: a lost link, a page that no list names."""
+    return build(tmp_path_factory.mktemp("site"), PYTHONHASHSEED="1", TZ="UTC", LC_ALL="C.UTF-8")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a site. What Sphinx keeps for its next build is none."""
+    kept = {".buildinfo", ".doctrees"}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in kept
+    }
+
+
+def different(one: Path, other: Path) -> set[str]:
+    """The files that one of the sites has and the other has not, or not so."""
+    left, right = contents(one), contents(other)
+    return {name for name in left.keys() | right.keys() if left.get(name) != right.get(name)}
+
+
+def test_the_site_is_built_to_the_same_bytes_wherever_and_whenever(site: Path, tmp_path: Path) -> None:
+    """Issue 6: docs build twice to identical bytes."""
+    for folder in ("docs", "schemas"):
+        shutil.copytree(ROOT / folder, tmp_path / "copy" / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    again = build(tmp_path, tmp_path / "copy", PYTHONHASHSEED="2", TZ="Asia/Tokyo", LC_ALL="C", SOURCE_DATE_EPOCH="1")
+    assert different(site, again) == set()
+
+
+def with_change(folder: Path, change: Callable[[dict[str, Any]], None]) -> set[str]:
+    """Change the schema of one tool in a copy, write its reference pages and return those that changed."""
+    shutil.copytree(ROOT / "schemas", folder / "schemas")
+    schema = folder / "schemas" / f"{TOOL}.json"
+    data = json.loads(schema.read_text(encoding="utf-8"))
+    change(data)
+    schema.write_text(json.dumps(data), encoding="utf-8")
+    library = load(folder / "schemas")
+    pages = reference.emit(library, tool_sets(library))
+    before = ROOT / "docs/reference"
+    for name, (text, _) in pages.items():
+        target = folder / "docs/reference" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    return {name for name, (text, _) in pages.items() if (before / name).read_text(encoding="utf-8") != text}
+
+
+def describe_the_code(data: dict[str, Any]) -> None:
+    (root,) = [node for node in data["$defs"].values() if "code" in node["properties"] and "required" in node]
+    root["properties"]["code"]["description"] = "A sentence of a test."
+
+
+def test_a_changed_description_changes_the_page_of_its_tool_and_no_other(site: Path, tmp_path: Path) -> None:
+    """Issue 6: changing one schema description changes exactly its pages. The index of the search knows the words."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+    assert with_change(tmp_path, describe_the_code) == {f"{TOOL}.md"}
+    assert different(site, build(tmp_path / "site", tmp_path)) == {f"reference/{TOOL}.html", "searchindex.js"}
+
+
+def test_a_changed_summary_changes_the_list_of_tools_as_well(tmp_path: Path) -> None:
+    """Issue 6: exactly its pages; a tool's first sentence stands in the list too."""
+
+    def summarize(data: dict[str, Any]) -> None:
+        data["description"] = "Another first sentence. And more."
+
+    assert with_change(tmp_path, summarize) == {f"{TOOL}.md", "index.md"}
