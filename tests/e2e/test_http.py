@@ -2,6 +2,7 @@
 
 import os
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -15,7 +16,7 @@ from tests.e2e.http_servers import HttpProcess, http_server
 from tests.e2e.servers import SERVER
 from tests.e2e.test_endings import processes, sandboxes_left, until
 from tests.packages.mcp_http.issuer import AUDIENCE, issuer
-from tests.packages.mcp_http.served import Raw
+from tests.packages.mcp_http.served import Raw, modern
 
 pytestmark = pytest.mark.anyio
 
@@ -158,3 +159,35 @@ async def test_e5_half_an_authorization_server_refuses_to_start(
 ) -> None:
     """Fail closed: whoever gives such an option means to be protected by it."""
     assert told in await refused(environ, *options, "--port", "0")
+
+
+async def test_two_servers_of_one_user_keep_principals_apart_and_renew_for_the_maker(
+    environ: dict[str, str], provider: str, tmp_path: Path
+) -> None:
+    """Decisions D15, D16; the issue, "Two principals": processes that share nothing but the provider."""
+    if provider != "local":
+        pytest.skip("the sandboxes of the scripted provider live in the process of the server")
+    tokens = tmp_path / "tokens"
+    tokens.write_text("alice=token-of-alice\nbob=token-of-bob\n")
+    settings = {**environ, "ABX_MCP_AUTH_TOKEN_FILE": str(tokens), "ABX_DEFAULT_TEMPLATE": "base"}
+    async with (
+        http_server(settings) as one,
+        http_server(settings) as other,
+        modern(one, "token-of-alice") as maker,
+        modern(other, "token-of-alice") as alice,
+        modern(other, "token-of-bob") as bob,
+    ):
+        made = await maker.value("create_sandbox", {"timeout": 600})
+        mine = {"sandbox_id": made["sandbox_id"]}
+        for tool, arguments in (("run_command", {"command": "true"}), ("read_file", {"path": "/etc/passwd"})):
+            assert await bob.error(tool, {**mine, **arguments}) == "sandbox_not_found"
+        assert (await bob.value("list_sandboxes"))["sandboxes"] == []
+        await alice.value("set_sandbox_timeout", {**mine, "timeout": 60})
+        assert await lifetime_left_s(alice, mine) <= 60
+        await alice.value("run_command", {**mine, "command": "true"})
+        assert await lifetime_left_s(maker, mine) > 300
+
+
+async def lifetime_left_s(client: Raw, which: dict[str, str]) -> float:
+    shown = await client.value("get_sandbox", which)
+    return (datetime.fromisoformat(shown["end_at"]) - datetime.now(UTC)).total_seconds()

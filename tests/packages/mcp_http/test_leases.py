@@ -244,6 +244,42 @@ async def test_a_principal_reaches_its_sandbox_from_another_session_and_era(
         assert unsandboxed_plane.alive == []
 
 
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_l15_a_principal_renews_what_it_made_from_another_server_and_others_do_not(
+    era: str, unsandboxed_plane: ScriptedPlane
+) -> None:
+    """OpenSandbox#759; decisions D15, D16: the maker is the principal, whichever server it asks."""
+    connect = raw if era == "legacy" else modern
+    async with served(tokens=TOKENS) as one, served(tokens=TOKENS) as other, modern(one, TOKENS["alice"]) as maker:
+        made = await maker.value("create_sandbox", {"timeout": 300})
+        mine = {"sandbox_id": made["sandbox_id"]}
+        async with connect(other, TOKENS["alice"]) as alice, connect(other, TOKENS["bob"]) as bob:
+            await alice.value("set_sandbox_timeout", {**mine, "timeout": 60})
+            assert await bob.error("run_command", {**mine, "command": "true"}) == "sandbox_not_found"
+            await alice.value("get_sandbox", mine)
+            assert unsandboxed_plane.lifetime_left_s(made["sandbox_id"]) <= 60
+            await alice.value("run_command", {**mine, "command": "true"})
+            assert 200 < unsandboxed_plane.lifetime_left_s(made["sandbox_id"]) <= 300
+            await alice.value("set_sandbox_timeout", {**mine, "timeout": 3600})
+            await alice.value("run_command", {**mine, "command": "true"})
+            assert unsandboxed_plane.lifetime_left_s(made["sandbox_id"]) > 3000, "a use never shortens a life"
+            await unsandboxed_plane.expire(made["sandbox_id"])
+            gone = await alice.error("run_command", {**mine, "command": "true"})
+            assert gone in ("sandbox_expired", "sandbox_lost")
+            again = await alice.error("run_command", {**mine, "command": "true"})
+            assert again in ("sandbox_expired", "sandbox_not_found")
+
+
+async def test_without_principals_only_the_maker_renews(unsandboxed_plane: ScriptedPlane) -> None:
+    """Decision D16."""
+    async with served() as one, served() as other, modern(one) as maker, modern(other) as user:
+        made = await maker.value("create_sandbox", {"timeout": 300})
+        mine = {"sandbox_id": made["sandbox_id"]}
+        await user.value("set_sandbox_timeout", {**mine, "timeout": 60})
+        await user.value("run_command", {**mine, "command": "true"})
+        assert unsandboxed_plane.lifetime_left_s(made["sandbox_id"]) <= 60
+
+
 async def test_pages_of_a_list_count_in_what_the_principal_made(scripted_plane: ScriptedPlane) -> None:
     async with (
         served(tokens=TOKENS) as server,

@@ -153,6 +153,7 @@ class StubProvider:
         self.alive = True
         self.gone_after: int | None = None
         self.asked: list[str] = []
+        self.on_renewed: Callable[[], None] | None = None
         self._record = SandboxRecord(
             sandbox_id="sb1",
             template="base",
@@ -182,6 +183,12 @@ class StubProvider:
 
     async def set_timeout(self, request: SetTimeoutRequest) -> None:
         self.asked.append("set_timeout")
+        if self.on_renewed is not None:
+            self.on_renewed()
+
+    def label(self, labels: dict[str, str]) -> None:
+        """What the platform says that its maker attached."""
+        self._record = self._record.model_copy(update={"user_metadata": labels})
 
     async def kill(self, request: KillRequest) -> None:
         self.asked.append("kill")

@@ -131,6 +131,40 @@ async def test_a_command_that_outlasts_the_lifetime_renews_while_it_runs(tmp_pat
         assert found.agent.requests[1].headers["cloche-renew"] == "1"
 
 
+@pytest.mark.parametrize("renew_on_request", [True, False])
+async def test_a_long_command_of_the_same_principal_renews_in_another_session_too(
+    renew_on_request: bool, tmp_path: Path
+) -> None:
+    """Decision D16: a session that did not make the sandbox, on whose principal's name it was made."""
+    renewed = anyio.Event()
+
+    async def answer(stream: Peer, request: Request) -> None:
+        if request.target == "/health":
+            await stream.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+            renewed.set()
+            return
+        await begin_stream(stream)
+        await send_event(stream, {"start": {"pid": 7}})
+        await renewed.wait()
+        await send_event(stream, {"end": {"exited": True}})
+        await end_stream(stream)
+
+    async with stub(tmp_path, answer, renew_on_request=renew_on_request) as found:
+        found.provider.label({"cloche.principal": "alice", "cloche.lifetime": "1"})
+        with anyio.fail_after(10):
+            async with (
+                SandboxSession(found.doors, principal="alice") as session,
+                session.use("sb1", busy_s=60) as sandbox,
+            ):
+                found.provider.asked.clear()
+                found.provider.on_renewed = renewed.set
+                await sandbox.commands.run("x")
+        if renew_on_request:
+            assert [request.headers["cloche-renew"] for request in found.agent.requests] == ["1", "1"]
+        else:
+            assert "set_timeout" in found.provider.asked
+
+
 @pytest.mark.parametrize("alive", [True, False])
 async def test_a_stream_that_is_cut_invents_no_exit_code(tmp_path: Path, alive: bool) -> None:
     """T16: partial output, a typed end, exit code unknown."""

@@ -1,19 +1,25 @@
-"""Sandboxes that a session uses and does not own: connected once, never renewed, never destroyed.
+"""Sandboxes that a session uses and does not own: connected once, never destroyed.
 
-Source: decision D16.
+A use renews what the session's own principal made, in whatever process; and nothing else.
+
+Source: decisions D15, D16.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
 
 from .providers import ProviderPool, Reference
+from .relay import Relay
 from .sandbox import AsyncSandbox
 
-__all__ = ["ForeignSandboxes"]
+__all__ = ["ForeignSandboxes", "renew_until"]
+
+logger = logging.getLogger(__name__)
 
 CONNECTIONS_KEPT = 32
 
@@ -28,11 +34,15 @@ class ForeignSandboxes:
         self._closed = False
 
     @asynccontextmanager
-    async def use(self, reference: Reference) -> AsyncGenerator[AsyncSandbox, None]:
+    async def use(self, reference: Reference, lifetime_s: int | None) -> AsyncGenerator[AsyncSandbox, None]:
         """The sandbox, connected.
+
+        Args:
+            lifetime_s: how long the use lets it live at least; None renews nothing.
 
         Raises:
             SandboxNotFound: there is none, or none that this account may see.
+            SandboxExpired, SandboxLost: it was there, and is gone.
         """
         async with self._connecting:
             sandbox = self._kept.get(reference)
@@ -41,6 +51,8 @@ class ForeignSandboxes:
                 if len(self._kept) < CONNECTIONS_KEPT and not self._closed:
                     self._kept[reference] = sandbox
         try:
+            if lifetime_s is not None:
+                await sandbox.link.extend_to(lifetime_s)
             yield sandbox
         finally:
             if sandbox.link.ended:
@@ -59,3 +71,17 @@ class ForeignSandboxes:
         self._closed = True
         for reference in list(self._kept):
             await self.drop(reference)
+
+
+async def renew_until(sandbox: AsyncSandbox, lifetime_s: int, done: anyio.Event) -> None:
+    """Renew at half of the lifetime, again and again, until the work is done."""
+    while not done.is_set():
+        with anyio.move_on_after(lifetime_s / 2):
+            await done.wait()
+            return
+        relay = Relay()
+        with relay:
+            await sandbox.link.extend_to(lifetime_s)
+            await sandbox.link.renew()
+        if relay.error is not None:
+            logger.warning("renew failed", extra={"error": relay.code})

@@ -124,8 +124,30 @@ class SandboxLink:
             # Best effort: the sandbox may well live long enough for this use.
             logger.warning("renew failed", extra={"error": error.code})
 
+    async def extend_to(self, seconds: int) -> None:
+        """Let the next use renew the lifetime to `seconds`, unless it lives longer already.
+
+        For what somebody else may have given a longer life meanwhile: the provider is asked.
+
+        Raises:
+            SandboxExpired, SandboxLost: it is gone.
+        """
+        try:
+            await self.refresh()
+        except NotFound as error:
+            raise self.gone(error) from None
+        except ClocheError as error:
+            # Best effort: the sandbox may well live long enough for this use.
+            logger.warning("renew failed", extra={"error": error.code})
+            return
+        left = self.remaining_s
+        self.lifetime_s = seconds if left is None or left < seconds else None
+        await self.renew_before_use()
+
     async def renew(self) -> None:
         """Renew now, between requests: a long command is a use as long as it runs."""
+        if self._lifetime_s is None:
+            return
         if not self._renews_on_request:
             await self.renew_before_use()
             return

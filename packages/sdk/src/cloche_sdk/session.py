@@ -6,7 +6,7 @@ One state machine for the rules of seed 001, part 2, and seed 000:
   its sandbox is known to be gone: a kill that fails keeps it.
 - The default is a slot. A call without an id uses it, waits for one that is on its way,
   or makes one; concurrent first calls share it. An explicit create becomes the default.
-- An id that is no slot is foreign (D16): it is used, and nothing here changes.
+- An id that is no slot is foreign (D16): it is used, renewed if its principal is ours, and nothing here changes.
 - A default that is found dead is dropped by the call that meets it, which says so (D18).
 - A slot whose sandbox took a background task is let go at the end and not destroyed: it lives until its timeout.
 - The end takes every slot away at once, then destroys each, bounded and shielded.
@@ -15,10 +15,11 @@ One state machine for the rules of seed 001, part 2, and seed 000:
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from types import TracebackType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import anyio
 
@@ -34,7 +35,7 @@ from cloche_contract.errors import (
 from cloche_contract.lifecycle import SandboxMetadata, SandboxStatus
 from cloche_contract.provider import CreateRequest
 
-from .foreign import ForeignSandboxes
+from .foreign import ForeignSandboxes, renew_until
 from .providers import Doors, ProviderPool, Reference
 from .relay import Relay
 from .requests import build
@@ -250,11 +251,11 @@ class SandboxSession:
         else:
             slot, reference = await self._find(sandbox_id)
             if slot is None:
-                async with self._foreign.use(reference) as sandbox:
+                async with self._used(reference, busy_s) as sandbox:
                     yield sandbox
                 return
         sandbox = slot.outcome()
-        done = self._renew_while_busy(slot, busy_s)
+        done = self._renew_while_busy(slot.renew_until, slot.lifetime_s, busy_s)
         try:
             with self._watching(slot, implicit=sandbox_id is None):
                 await sandbox.link.renew_before_use()
@@ -264,6 +265,20 @@ class SandboxSession:
                 done.set()
             if sandbox.link.ended:
                 self.forget_lost(slot)
+
+    @asynccontextmanager
+    async def _used(self, reference: Reference, busy_s: int) -> AsyncGenerator[AsyncSandbox, None]:
+        """A foreign sandbox; renewed if this session's principal made it (decision D16)."""
+        lifetime_s = self._visible.lifetime_s(reference)
+        async with self._foreign.use(reference, lifetime_s) as sandbox:
+            done = None
+            if lifetime_s is not None:
+                done = self._renew_while_busy(partial(renew_until, sandbox, lifetime_s), lifetime_s, busy_s)
+            try:
+                yield sandbox
+            finally:
+                if done is not None:
+                    done.set()
 
     @asynccontextmanager
     async def _leased(self) -> AsyncGenerator[AsyncSandbox, None]:
@@ -406,11 +421,13 @@ class SandboxSession:
         if slot.sandbox is not None and not self._ending:
             self._tasks.start_soon(slot.sandbox.close)
 
-    def _renew_while_busy(self, slot: Slot, busy_s: int) -> anyio.Event | None:
-        if busy_s < slot.lifetime_s:
+    def _renew_while_busy(
+        self, renew: Callable[[anyio.Event], Coroutine[Any, Any, None]], lifetime_s: int, busy_s: int
+    ) -> anyio.Event | None:
+        if busy_s < lifetime_s:
             return None
         done = anyio.Event()
-        self._tasks.start_soon(slot.renew_until, done)
+        self._tasks.start_soon(renew, done)
         return done
 
     def _shown(self, reference: Reference, info: SandboxMetadata) -> SandboxMetadata:

@@ -1,7 +1,8 @@
 """Whose sandboxes a session may know of: those that its principal made, or all where there are no principals.
 
-What a principal makes is labelled with its name, so that another process, and the same one after a
-restart, knows whose it is. What is not a principal's own is not found, as if it did not exist.
+What a principal makes is labelled with its name and its lifetime, so that another process, and the same one
+after a restart, knows whose it is and what a use renews it to. What is not a principal's own is not found, as
+if it did not exist.
 
 Source: decisions D15, D16; security.md, "sandbox handles are not secrets: check the principal on each call".
 """
@@ -18,7 +19,9 @@ from .requests import build
 __all__ = ["PRINCIPAL_LABEL", "Visibility"]
 
 PRINCIPAL_LABEL = "cloche.principal"
+LIFETIME_LABEL = "cloche.lifetime"
 KNOWN_KEPT = 1_000
+LONGEST_LIFETIME_S = 86_400
 PAGE = 100
 
 
@@ -28,8 +31,8 @@ class Visibility:
     def __init__(self, pool: ProviderPool, principal: str | None) -> None:
         self._pool = pool
         self._principal = principal
-        # A label never changes, so that a sandbox is looked up once.
-        self._known: set[Reference] = set()
+        # Labels never change, so that a sandbox is looked up once. The value is its lifetime.
+        self._known: dict[Reference, int | None] = {}
 
     @property
     def limited(self) -> bool:
@@ -37,11 +40,12 @@ class Visibility:
         return self._principal is not None
 
     def labelled(self, request: CreateRequest) -> CreateRequest:
-        """The request, with the name of the principal on what it makes."""
+        """The request, with the name of the principal and the lifetime on what it makes."""
         if self._principal is None:
             return request
         labels = request.model_dump().get("metadata", {})
-        return request.model_copy(update={"metadata": {**labels, PRINCIPAL_LABEL: self._principal}})
+        own = {PRINCIPAL_LABEL: self._principal, LIFETIME_LABEL: str(request.timeout)}
+        return request.model_copy(update={"metadata": {**labels, **own}})
 
     async def check(self, reference: Reference) -> None:
         """Let a sandbox pass that this principal made.
@@ -59,8 +63,12 @@ class Visibility:
         if not self._sees(record):
             raise SandboxNotFound
         if len(self._known) >= KNOWN_KEPT:
-            self._known.clear()
-        self._known.add(reference)
+            del self._known[next(iter(self._known))]
+        self._known[reference] = _lifetime_s(_labels(record))
+
+    def lifetime_s(self, reference: Reference) -> int | None:
+        """What a use of a sandbox that passed renews its lifetime to; None where nothing is to be renewed."""
+        return self._known.get(reference)
 
     async def page(
         self, provider_name: str, status: SandboxStatus | None, limit: int, offset: int, region: str | None
@@ -85,5 +93,13 @@ class Visibility:
         return list((await provider.list(request)).sandboxes)
 
     def _sees(self, record: SandboxRecord) -> bool:
-        labels = record.model_dump(include={"user_metadata"}).get("user_metadata", {})
-        return labels.get(PRINCIPAL_LABEL) == self._principal
+        return _labels(record).get(PRINCIPAL_LABEL) == self._principal
+
+
+def _labels(record: SandboxRecord) -> dict[str, str]:
+    return record.model_dump(include={"user_metadata"}).get("user_metadata", {})
+
+
+def _lifetime_s(labels: dict[str, str]) -> int | None:
+    text = labels.get(LIFETIME_LABEL, "")
+    return int(text) if text.isascii() and text.isdigit() and 0 < int(text[:6]) <= LONGEST_LIFETIME_S else None

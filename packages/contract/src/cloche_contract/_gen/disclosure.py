@@ -40,7 +40,6 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "listen": "operator",
         "metadata": "internal",
         "idempotency_key": "internal",
-        "owner": "internal",
     },
     "Denial": {
         "target": "internal",

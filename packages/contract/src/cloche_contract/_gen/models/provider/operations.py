@@ -128,13 +128,6 @@ class CreateRequest(BaseModel):
     """
     The same key with the same arguments returns the same sandbox.
     """
-    owner: Annotated[
-        StrictStr | MISSING,
-        Field(json_schema_extra={"x-disclosure": "internal"}, max_length=255, min_length=1),
-    ] = MISSING
-    """
-    Opaque name of who makes it, for the per-principal view.
-    """
 
 
 class GetRequest(BaseModel):
