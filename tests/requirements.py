@@ -129,6 +129,8 @@ FAULTS: Mapping[str, Requirement] = {
     "L8": Requirement("What is removed is dead by its lock, whatever its age or record says.", "hermes-agent#75467"),
     "L9": Requirement("A reused pid is not mistaken for its former owner.", "llxprt-code#3449"),
     "L15": Requirement("A sandbox that nobody uses ends by its lease, which each use renews.", "OpenSandbox#759"),
+    "L11": Requirement("Everything that is made in a Docker Engine carries a label.", "codeArbiter#173"),
+    "L18": Requirement("A sandbox whose container is gone is shown as failed.", "agent-sandbox#275"),
     "L17": Requirement("A call after the end of a lifetime says that it is over.", "E2B#736"),
     "L14": Requirement("Sixty streams at once come whole.", "OpenSandbox#1528"),
     "L21": Requirement("Sandbox objects that are closed leave no connection.", "E2B#1155"),
@@ -156,6 +158,10 @@ FAULTS: Mapping[str, Requirement] = {
     "E18": Requirement("A disk limit holds, or is refused.", "hermes-agent#57994"),
     "E19": Requirement("Every writable place is under the limit.", "microsandbox#1007"),
     "E20": Requirement("Running out of memory has its own stop reason.", "SandboxFusion#43"),
+    "E22": Requirement("The engine is found as Docker's own client finds it.", "docker-mcp#21"),
+    "E23": Requirement(
+        "An engine that does not answer is one line of cause and one of what to do.", "container-use#261"
+    ),
     "W1": Requirement("A folder that was deleted and made again does not show its old files.", "try#163"),
     "W8": Requirement("What an agent changed is told of the whole layer.", "container-use PR#359"),
 }

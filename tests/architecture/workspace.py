@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent.parent
 ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "contract": frozenset({"pydantic", "jsonschema", "referencing", "typing-extensions"}),
     "agentd": frozenset(),
+    "docker-manager": frozenset({"anyio", "docker", "httpx", "zstandard"}),
     "sdk": frozenset({"httpx", "httpcore", "sniffio", "anyio", "tomli"}),
     "mcp-http": frozenset({"mcp", "anyio", "prometheus-client", "pyjwt", "starlette"}),
     "mcp-stdio": frozenset({"mcp", "anyio"}),

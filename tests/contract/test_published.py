@@ -90,6 +90,9 @@ def _sample(kind: type[ClocheError]) -> ClocheError:
     known = {
         "Capability": "files",
         "BackendCause": "kernel_too_old",
+        "BaseProblem": "changing",
+        "ManagedState": "creating",
+        "StartProblem": "no_answer",
         "LimitResource": "memory",
         "Language": ("r",),
         "RecordProblem": "newer",

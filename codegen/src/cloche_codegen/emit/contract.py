@@ -67,7 +67,7 @@ def _errors(library: Library) -> str:
     data = library.document("errors/catalog.json").data
     specs = errors(library)
     categories = [
-        {"name": name, "class_name": node["class"], "exit_code": node["exit_code"], "description": node["description"]}
+        {"name": name, "class_name": node["class"], **{key: node[key] for key in ("exit_code", "kind", "description")}}
         for name, node in sorted(cast("dict[str, JsonObject]", data["categories"]).items())
     ]
     rows: list[JsonObject] = []
@@ -78,7 +78,9 @@ def _errors(library: Library) -> str:
     causes = [{"name": name, **node} for name, node in sorted(cast("dict[str, JsonObject]", data["causes"]).items())]
     classes = [each["class_name"] for each in categories] + [spec.class_name for spec in specs]
     exported = sorted([*classes, "CAUSES", "ERRORS"])
-    return render("errors.py.j2", categories=categories, errors=rows, causes=causes, exported=exported)
+    nodes = [detail for error in data["errors"].values() for detail in error["details"].values()]
+    named = sorted({"BackendCause"} | {str(node["enum"]) for node in nodes if "enum" in node})
+    return render("errors.py.j2", categories=categories, errors=rows, causes=causes, exported=exported, enums=named)
 
 
 def _handlers(sets: list[ToolSet]) -> str:

@@ -36,6 +36,7 @@ abx = LazyGroup(
         "exec": "cloche_cli.commands.exec:exec_",
         "sandbox": "cloche_cli.commands.sandbox:sandbox",
         "mcp": "cloche_cli.commands.mcp:mcp",
+        "docker": "cloche_cli.commands.docker:docker",
         "audit": "cloche_cli.commands.audit:audit",
         "prune": "cloche_cli.commands.prune:prune",
         "doctor": "cloche_cli.commands.doctor:doctor",

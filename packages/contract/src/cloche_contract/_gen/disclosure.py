@@ -144,6 +144,18 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "alive": "operator",
         "events": "operator",
     },
+    "ManagedEndpoint": {
+        "host": "operator",
+        "port": "operator",
+    },
+    "ManagedSandbox": {
+        "id": "operator",
+        "workspace_root": "operator",
+        "state": "operator",
+        "daemon": "operator",
+        "daemon_http": "operator",
+        "shared_base": "operator",
+    },
     "MountInfo": {
         "target": "operator",
         "kind": "operator",
@@ -219,6 +231,12 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
     "SetTimeoutRequest": {
         "sandbox_id": "model",
         "timeout": "model",
+    },
+    "SharedBase": {
+        "source": "operator",
+        "target": "operator",
+        "root_hash": "operator",
+        "readonly": "operator",
     },
     "UpdateNetworkRequest": {
         "sandbox_id": "model",

@@ -5,6 +5,20 @@ from typing import Final, Literal, TypeAlias
 BackendCause: TypeAlias = Literal[
     "architecture_unsupported",
     "capabilities_undroppable",
+    "docker_access_denied",
+    "docker_context_unknown",
+    "docker_elsewhere",
+    "docker_manager_missing",
+    "docker_mounts_blocked",
+    "docker_network_blocked",
+    "docker_not_linux",
+    "docker_not_running",
+    "docker_other_processor",
+    "docker_other_user",
+    "docker_python_unusable",
+    "docker_state_unusable",
+    "docker_tls_refused",
+    "docker_too_old",
     "egress_failed",
     "id_range_unavailable",
     "idmapped_mounts_unavailable",
@@ -26,6 +40,20 @@ BackendCause: TypeAlias = Literal[
 BACKEND_CAUSE_VALUES: Final[tuple[BackendCause, ...]] = (
     "architecture_unsupported",
     "capabilities_undroppable",
+    "docker_access_denied",
+    "docker_context_unknown",
+    "docker_elsewhere",
+    "docker_manager_missing",
+    "docker_mounts_blocked",
+    "docker_network_blocked",
+    "docker_not_linux",
+    "docker_not_running",
+    "docker_other_processor",
+    "docker_other_user",
+    "docker_python_unusable",
+    "docker_state_unusable",
+    "docker_tls_refused",
+    "docker_too_old",
     "egress_failed",
     "id_range_unavailable",
     "idmapped_mounts_unavailable",
@@ -43,6 +71,15 @@ BACKEND_CAUSE_VALUES: Final[tuple[BackendCause, ...]] = (
     "user_namespaces_disabled",
     "user_namespaces_restricted",
     "zygote_failed",
+)
+
+BaseProblem: TypeAlias = Literal["special_file", "unreadable", "changing", "name_not_text", "disk_full"]
+BASE_PROBLEM_VALUES: Final[tuple[BaseProblem, ...]] = (
+    "special_file",
+    "unreadable",
+    "changing",
+    "name_not_text",
+    "disk_full",
 )
 
 Capability: TypeAlias = Literal[
@@ -174,6 +211,9 @@ LINE_TYPE_VALUES: Final[tuple[LineType, ...]] = (
     "end_of_execution",
 )
 
+ManagedState: TypeAlias = Literal["creating", "ready", "stopping", "stopped", "failed"]
+MANAGED_STATE_VALUES: Final[tuple[ManagedState, ...]] = ("creating", "ready", "stopping", "stopped", "failed")
+
 RecordProblem: TypeAlias = Literal["newer", "older", "damaged"]
 RECORD_PROBLEM_VALUES: Final[tuple[RecordProblem, ...]] = ("newer", "older", "damaged")
 
@@ -208,6 +248,9 @@ SANDBOX_STATUS_VALUES: Final[tuple[SandboxStatus, ...]] = (
 
 Signal: TypeAlias = Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT"]
 SIGNAL_VALUES: Final[tuple[Signal, ...]] = ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT")
+
+StartProblem: TypeAlias = Literal["ended", "no_answer", "refused"]
+START_PROBLEM_VALUES: Final[tuple[StartProblem, ...]] = ("ended", "no_answer", "refused")
 
 StopReason: TypeAlias = Literal[
     "exit",

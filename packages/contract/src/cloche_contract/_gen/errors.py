@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from cloche_contract._gen.enums import BackendCause, Capability, Language, LimitResource, RecordProblem
+from cloche_contract._gen.enums import (
+    BackendCause,
+    BaseProblem,
+    Capability,
+    Language,
+    LimitResource,
+    ManagedState,
+    RecordProblem,
+    StartProblem,
+)
 from cloche_contract.kernel.failure import ClocheError, Retry
 
 
@@ -12,6 +21,7 @@ class AuthenticationError(ClocheError):
 
     category: ClassVar[str] = "authentication"
     exit_code: ClassVar[int] = 3
+    kind: ClassVar[str] = "unauthorized"
 
 
 class ConfigurationError(ClocheError):
@@ -19,6 +29,7 @@ class ConfigurationError(ClocheError):
 
     category: ClassVar[str] = "configuration"
     exit_code: ClassVar[int] = 2
+    kind: ClassVar[str] = "config_error"
 
 
 class Conflict(ClocheError):
@@ -26,6 +37,7 @@ class Conflict(ClocheError):
 
     category: ClassVar[str] = "conflict"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "invalid_request"
 
 
 class ExecutionError(ClocheError):
@@ -33,6 +45,7 @@ class ExecutionError(ClocheError):
 
     category: ClassVar[str] = "execution"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "operation_failed"
 
 
 class Internal(ClocheError):
@@ -40,6 +53,7 @@ class Internal(ClocheError):
 
     category: ClassVar[str] = "internal"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "internal_error"
 
 
 class InvalidInput(ClocheError):
@@ -47,6 +61,7 @@ class InvalidInput(ClocheError):
 
     category: ClassVar[str] = "invalid_input"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "invalid_request"
 
 
 class LimitError(ClocheError):
@@ -54,6 +69,7 @@ class LimitError(ClocheError):
 
     category: ClassVar[str] = "limit"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "operation_failed"
 
 
 class NotFound(ClocheError):
@@ -61,6 +77,7 @@ class NotFound(ClocheError):
 
     category: ClassVar[str] = "not_found"
     exit_code: ClassVar[int] = 4
+    kind: ClassVar[str] = "not_found"
 
 
 class AccessDenied(ClocheError):
@@ -68,6 +85,7 @@ class AccessDenied(ClocheError):
 
     category: ClassVar[str] = "permission"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "unauthorized"
 
 
 class QuotaError(ClocheError):
@@ -75,6 +93,7 @@ class QuotaError(ClocheError):
 
     category: ClassVar[str] = "quota"
     exit_code: ClassVar[int] = 6
+    kind: ClassVar[str] = "server_busy"
 
 
 class TimeoutFailure(ClocheError):
@@ -82,6 +101,7 @@ class TimeoutFailure(ClocheError):
 
     category: ClassVar[str] = "timeout"
     exit_code: ClassVar[int] = 5
+    kind: ClassVar[str] = "connection_error"
 
 
 class Unavailable(ClocheError):
@@ -89,6 +109,7 @@ class Unavailable(ClocheError):
 
     category: ClassVar[str] = "unavailable"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "connection_error"
 
 
 class Unreachable(ClocheError):
@@ -96,6 +117,7 @@ class Unreachable(ClocheError):
 
     category: ClassVar[str] = "unreachable"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "connection_error"
 
 
 class Unsupported(ClocheError):
@@ -103,6 +125,7 @@ class Unsupported(ClocheError):
 
     category: ClassVar[str] = "unsupported"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "operation_failed"
 
 
 class AuditUnavailable(Unavailable):
@@ -153,6 +176,24 @@ class BackendUnavailable(Unavailable):
 
     def __init__(self, *, cause: BackendCause) -> None:
         super().__init__({"cause": cause})
+
+
+class BaseUnusable(ExecutionError):
+    """The workspace cannot be copied into a shared base."""
+
+    code: ClassVar[str] = "base_unusable"
+    error_code: ClassVar[str] = "E2023"
+    message: ClassVar[str] = "The workspace cannot be copied into a shared base."
+    suggestion: ClassVar[str] = (
+        "Remove what keeps it from being copied, or wait until nothing writes in it, then call again."
+    )
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "internal"
+    retry: ClassVar[Retry] = "safe"
+    detail_keys: ClassVar[tuple[str, ...]] = ("reason",)
+
+    def __init__(self, *, reason: BaseProblem) -> None:
+        super().__init__({"reason": reason})
 
 
 class Busy(LimitError):
@@ -280,6 +321,22 @@ class DefaultSandboxLost(NotFound):
     suggestion: ClassVar[str] = "Call again: the next call makes a fresh default sandbox."
     http_status: ClassVar[int] = 404
     connect_code: ClassVar[str] = "not_found"
+    retry: ClassVar[Retry] = "safe"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class DestroyFailed(ExecutionError):
+    """The Docker Engine did not remove the sandbox; its record is kept, in state failed."""
+
+    code: ClassVar[str] = "destroy_failed"
+    error_code: ClassVar[str] = "E2026"
+    message: ClassVar[str] = "The Docker Engine did not remove the sandbox; its record is kept, in state failed."
+    suggestion: ClassVar[str] = "Call again when the engine works; abx docker doctor tells what is wrong with it."
+    http_status: ClassVar[int] = 500
+    connect_code: ClassVar[str] = "internal"
     retry: ClassVar[Retry] = "safe"
     detail_keys: ClassVar[tuple[str, ...]] = ()
 
@@ -426,6 +483,24 @@ class IdempotencyConflict(Conflict):
     suggestion: ClassVar[str] = "Use a new key for a new sandbox."
     http_status: ClassVar[int] = 409
     connect_code: ClassVar[str] = "failed_precondition"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class ImageNotFound(NotFound):
+    """The Docker Engine has no image of that name."""
+
+    code: ClassVar[str] = "image_not_found"
+    error_code: ClassVar[str] = "E2020"
+    message: ClassVar[str] = "The Docker Engine has no image of that name."
+    suggestion: ClassVar[str] = (
+        "Check the name, and make or pull the image; nothing is pulled here. list_docker_images shows what is there."
+    )
+    http_status: ClassVar[int] = 404
+    connect_code: ClassVar[str] = "not_found"
     retry: ClassVar[Retry] = "never"
     detail_keys: ClassVar[tuple[str, ...]] = ()
 
@@ -755,6 +830,40 @@ class SandboxNotFound(NotFound):
         super().__init__({"http_status": http_status})
 
 
+class SandboxStartFailed(ExecutionError):
+    """The sandbox did not become ready, and was removed."""
+
+    code: ClassVar[str] = "sandbox_start_failed"
+    error_code: ClassVar[str] = "E2024"
+    message: ClassVar[str] = "The sandbox did not become ready, and was removed."
+    suggestion: ClassVar[str] = (
+        "Try again, or with another image; abx docker doctor tells what is wrong with the engine."
+    )
+    http_status: ClassVar[int] = 500
+    connect_code: ClassVar[str] = "internal"
+    retry: ClassVar[Retry] = "safe"
+    detail_keys: ClassVar[tuple[str, ...]] = ("reason",)
+
+    def __init__(self, *, reason: StartProblem) -> None:
+        super().__init__({"reason": reason})
+
+
+class SandboxStateConflict(Conflict):
+    """The sandbox is in a state in which this cannot be done."""
+
+    code: ClassVar[str] = "sandbox_state_conflict"
+    error_code: ClassVar[str] = "E2025"
+    message: ClassVar[str] = "The sandbox is in a state in which this cannot be done."
+    suggestion: ClassVar[str] = "Wait until its state is ready or failed, then call again."
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "failed_precondition"
+    retry: ClassVar[Retry] = "backoff"
+    detail_keys: ClassVar[tuple[str, ...]] = ("state",)
+
+    def __init__(self, *, state: ManagedState) -> None:
+        super().__init__({"state": state})
+
+
 class TaskLimit(QuotaError):
     """The sandbox runs as many tasks as it may."""
 
@@ -917,10 +1026,47 @@ class UnsupportedUser(Unsupported):
         super().__init__({})
 
 
+class WorkspaceNotAllowed(InvalidInput):
+    """The workspace directory is not below a directory that this manager may use."""
+
+    code: ClassVar[str] = "workspace_not_allowed"
+    error_code: ClassVar[str] = "E2022"
+    message: ClassVar[str] = "The workspace directory is not below a directory that this manager may use."
+    suggestion: ClassVar[str] = (
+        "Ask the operator to name its parent in ABX_DOCKER_WORKSPACE_ROOTS. list_workspace_directories shows what can be used."
+    )
+    http_status: ClassVar[int] = 403
+    connect_code: ClassVar[str] = "invalid_argument"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class WorkspaceNotFound(InvalidInput):
+    """The workspace directory does not exist, is no directory, or cannot be read."""
+
+    code: ClassVar[str] = "workspace_not_found"
+    error_code: ClassVar[str] = "E2021"
+    message: ClassVar[str] = "The workspace directory does not exist, is no directory, or cannot be read."
+    suggestion: ClassVar[str] = (
+        "Pass the absolute path of a directory of this machine. list_workspace_directories shows what can be used."
+    )
+    http_status: ClassVar[int] = 400
+    connect_code: ClassVar[str] = "invalid_argument"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "audit_unavailable": AuditUnavailable,
     "authentication_failed": AuthenticationFailed,
     "backend_unavailable": BackendUnavailable,
+    "base_unusable": BaseUnusable,
     "busy": Busy,
     "command_failed_to_start": CommandFailedToStart,
     "command_timeout": CommandTimeout,
@@ -929,6 +1075,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "context_not_found": ContextNotFound,
     "cwd_not_found": CwdNotFound,
     "default_sandbox_lost": DefaultSandboxLost,
+    "destroy_failed": DestroyFailed,
     "disk_full": DiskFull,
     "file_exists": FileExists,
     "file_is_directory": FileIsDirectory,
@@ -938,6 +1085,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "file_special": FileSpecial,
     "file_too_large": FileTooLarge,
     "idempotency_conflict": IdempotencyConflict,
+    "image_not_found": ImageNotFound,
     "internal_error": InternalError,
     "interpreter_failed": InterpreterFailed,
     "invalid_argument": InvalidArgument,
@@ -958,6 +1106,8 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "sandbox_incompatible": SandboxIncompatible,
     "sandbox_lost": SandboxLost,
     "sandbox_not_found": SandboxNotFound,
+    "sandbox_start_failed": SandboxStartFailed,
+    "sandbox_state_conflict": SandboxStateConflict,
     "task_limit": TaskLimit,
     "task_not_found": TaskNotFound,
     "template_not_found": TemplateNotFound,
@@ -968,6 +1118,8 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "unsupported_limit": UnsupportedLimit,
     "unsupported_operation": UnsupportedOperation,
     "unsupported_user": UnsupportedUser,
+    "workspace_not_allowed": WorkspaceNotAllowed,
+    "workspace_not_found": WorkspaceNotFound,
 }
 
 CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
@@ -979,6 +1131,59 @@ CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
         "Capabilities cannot be dropped.",
         "Run as an ordinary user, or as root with CAP_SETPCAP.",
     ),
+    "docker_access_denied": (
+        "This user may not use the Docker Engine.",
+        "Use rootless Docker, or let this user into the group of the engine's socket.",
+    ),
+    "docker_context_unknown": (
+        "The Docker context does not exist or cannot be read.",
+        "Choose one that docker context ls shows, or set DOCKER_HOST.",
+    ),
+    "docker_elsewhere": (
+        "The Docker Engine is reached over the network, and sees none of the files of this machine.",
+        "Use an engine of this machine: a unix socket in DOCKER_HOST, or the context default.",
+    ),
+    "docker_manager_missing": (
+        "The manager of Docker sandboxes is not installed.",
+        "Install cloche with its extra docker: pip install with the name cloche[docker].",
+    ),
+    "docker_mounts_blocked": (
+        "Mounting inside the container is refused, most likely by the AppArmor profile docker-default.",
+        "Load an AppArmor profile that allows mount, and name it in ABX_DOCKER_APPARMOR.",
+    ),
+    "docker_network_blocked": (
+        "The Docker Engine cannot set up its network.",
+        "Install iptables where the engine runs and load its kernel modules, then restart the engine.",
+    ),
+    "docker_not_linux": (
+        "The Docker Engine runs no Linux containers.",
+        "Switch it to Linux containers, or use another engine.",
+    ),
+    "docker_not_running": (
+        "No Docker Engine answers where it was looked for.",
+        "Start the engine, or point DOCKER_HOST or the Docker context to one that runs; abx docker doctor shows where it looks.",
+    ),
+    "docker_other_processor": (
+        "The Docker Engine or the image is for another processor than this Python.",
+        "Use an engine and an image of this machine's processor.",
+    ),
+    "docker_other_user": (
+        "The Docker Engine acts as root for an ordinary user, so files of the shared base would not belong to the sandbox.",
+        "Use rootless Docker, or run the manager as root.",
+    ),
+    "docker_python_unusable": (
+        "The Python of this process cannot be delivered into a container.",
+        "Run the manager with a CPython that is linked dynamically and has its standard library as files.",
+    ),
+    "docker_state_unusable": (
+        "The manager's state or cache directory cannot be used.",
+        "Point ABX_DOCKER_STATE_DIR and ABX_DOCKER_CACHE_DIR to directories of your own on a local disk.",
+    ),
+    "docker_tls_refused": (
+        "The TLS connection to the Docker Engine failed.",
+        "Check DOCKER_CERT_PATH, DOCKER_TLS_VERIFY and the certificates of the context.",
+    ),
+    "docker_too_old": ("The Docker Engine speaks an API older than 1.41.", "Use Docker Engine 20.10 or newer."),
     "egress_failed": (
         "The filter of outgoing connections did not start, or did not block what it must block.",
         "Look at the log of this process; without a network allowlist the sandbox needs no filter.",
@@ -1046,6 +1251,7 @@ __all__ = [
     "AuthenticationError",
     "AuthenticationFailed",
     "BackendUnavailable",
+    "BaseUnusable",
     "Busy",
     "CAUSES",
     "CommandFailedToStart",
@@ -1057,6 +1263,7 @@ __all__ = [
     "ContextNotFound",
     "CwdNotFound",
     "DefaultSandboxLost",
+    "DestroyFailed",
     "DiskFull",
     "ERRORS",
     "ExecutionError",
@@ -1068,6 +1275,7 @@ __all__ = [
     "FileSpecial",
     "FileTooLarge",
     "IdempotencyConflict",
+    "ImageNotFound",
     "Internal",
     "InternalError",
     "InterpreterFailed",
@@ -1093,6 +1301,8 @@ __all__ = [
     "SandboxIncompatible",
     "SandboxLost",
     "SandboxNotFound",
+    "SandboxStartFailed",
+    "SandboxStateConflict",
     "TaskLimit",
     "TaskNotFound",
     "TemplateNotFound",
@@ -1107,4 +1317,6 @@ __all__ = [
     "UnsupportedLimit",
     "UnsupportedOperation",
     "UnsupportedUser",
+    "WorkspaceNotAllowed",
+    "WorkspaceNotFound",
 ]

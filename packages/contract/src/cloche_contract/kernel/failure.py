@@ -40,6 +40,7 @@ class ClocheError(Exception):
     error_code: ClassVar[str] = "E9000"
     category: ClassVar[str] = "internal"
     exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "internal_error"
     message: ClassVar[str] = "Something failed inside the server."
     suggestion: ClassVar[str] = "Try again; if it fails again, look at the log of this process and report it."
     http_status: ClassVar[int] = 500

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cloche_contract.kernel.lazy import attribute
 
 if TYPE_CHECKING:
+    from cloche_contract._gen.enums import BASE_PROBLEM_VALUES as BASE_PROBLEM_VALUES
     from cloche_contract._gen.enums import CAPABILITY_VALUES as CAPABILITY_VALUES
     from cloche_contract._gen.enums import CHANGE_VALUES as CHANGE_VALUES
     from cloche_contract._gen.enums import CHANGED_PART_VALUES as CHANGED_PART_VALUES
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import LANGUAGE_VALUES as LANGUAGE_VALUES
     from cloche_contract._gen.enums import LEFTOVER_KIND_VALUES as LEFTOVER_KIND_VALUES
     from cloche_contract._gen.enums import LIMIT_RESOURCE_VALUES as LIMIT_RESOURCE_VALUES
+    from cloche_contract._gen.enums import MANAGED_STATE_VALUES as MANAGED_STATE_VALUES
     from cloche_contract._gen.enums import RECORD_PROBLEM_VALUES as RECORD_PROBLEM_VALUES
     from cloche_contract._gen.enums import RESULT_TYPE_VALUES as RESULT_TYPE_VALUES
+    from cloche_contract._gen.enums import START_PROBLEM_VALUES as START_PROBLEM_VALUES
     from cloche_contract._gen.enums import STOP_REASON_VALUES as STOP_REASON_VALUES
     from cloche_contract._gen.enums import TASK_STATE_VALUES as TASK_STATE_VALUES
     from cloche_contract._gen.enums import TEXT_ENCODING_VALUES as TEXT_ENCODING_VALUES
     from cloche_contract._gen.enums import WRITE_ENCODING_VALUES as WRITE_ENCODING_VALUES
+    from cloche_contract._gen.enums import BaseProblem as BaseProblem
     from cloche_contract._gen.enums import Capability as Capability
     from cloche_contract._gen.enums import Change as Change
     from cloche_contract._gen.enums import ChangedPart as ChangedPart
@@ -33,12 +37,17 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import Language as Language
     from cloche_contract._gen.enums import LeftoverKind as LeftoverKind
     from cloche_contract._gen.enums import LimitResource as LimitResource
+    from cloche_contract._gen.enums import ManagedState as ManagedState
     from cloche_contract._gen.enums import RecordProblem as RecordProblem
     from cloche_contract._gen.enums import ResultType as ResultType
+    from cloche_contract._gen.enums import StartProblem as StartProblem
     from cloche_contract._gen.enums import StopReason as StopReason
     from cloche_contract._gen.enums import TaskState as TaskState
     from cloche_contract._gen.enums import TextEncoding as TextEncoding
     from cloche_contract._gen.enums import WriteEncoding as WriteEncoding
+    from cloche_contract._gen.models.common.docker import ManagedEndpoint as ManagedEndpoint
+    from cloche_contract._gen.models.common.docker import ManagedSandbox as ManagedSandbox
+    from cloche_contract._gen.models.common.docker import SharedBase as SharedBase
     from cloche_contract._gen.models.common.execution import CodeError as CodeError
     from cloche_contract._gen.models.common.execution import ResultItem as ResultItem
     from cloche_contract._gen.models.common.files import FileEntry as FileEntry
@@ -46,6 +55,8 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.common.network import Denial as Denial
 
 _WHERE = {
+    "BASE_PROBLEM_VALUES": "cloche_contract._gen.enums",
+    "BaseProblem": "cloche_contract._gen.enums",
     "CAPABILITY_VALUES": "cloche_contract._gen.enums",
     "CHANGED_PART_VALUES": "cloche_contract._gen.enums",
     "CHANGE_VALUES": "cloche_contract._gen.enums",
@@ -69,13 +80,20 @@ _WHERE = {
     "Language": "cloche_contract._gen.enums",
     "LeftoverKind": "cloche_contract._gen.enums",
     "LimitResource": "cloche_contract._gen.enums",
+    "MANAGED_STATE_VALUES": "cloche_contract._gen.enums",
+    "ManagedEndpoint": "cloche_contract._gen.models.common.docker",
+    "ManagedSandbox": "cloche_contract._gen.models.common.docker",
+    "ManagedState": "cloche_contract._gen.enums",
     "OutputFile": "cloche_contract._gen.models.common.files",
     "RECORD_PROBLEM_VALUES": "cloche_contract._gen.enums",
     "RESULT_TYPE_VALUES": "cloche_contract._gen.enums",
     "RecordProblem": "cloche_contract._gen.enums",
     "ResultItem": "cloche_contract._gen.models.common.execution",
     "ResultType": "cloche_contract._gen.enums",
+    "START_PROBLEM_VALUES": "cloche_contract._gen.enums",
     "STOP_REASON_VALUES": "cloche_contract._gen.enums",
+    "SharedBase": "cloche_contract._gen.models.common.docker",
+    "StartProblem": "cloche_contract._gen.enums",
     "StopReason": "cloche_contract._gen.enums",
     "TASK_STATE_VALUES": "cloche_contract._gen.enums",
     "TEXT_ENCODING_VALUES": "cloche_contract._gen.enums",
@@ -86,6 +104,8 @@ _WHERE = {
 }
 
 __all__ = [
+    "BASE_PROBLEM_VALUES",
+    "BaseProblem",
     "CAPABILITY_VALUES",
     "CHANGED_PART_VALUES",
     "CHANGE_VALUES",
@@ -109,13 +129,20 @@ __all__ = [
     "Language",
     "LeftoverKind",
     "LimitResource",
+    "MANAGED_STATE_VALUES",
+    "ManagedEndpoint",
+    "ManagedSandbox",
+    "ManagedState",
     "OutputFile",
     "RECORD_PROBLEM_VALUES",
     "RESULT_TYPE_VALUES",
     "RecordProblem",
     "ResultItem",
     "ResultType",
+    "START_PROBLEM_VALUES",
     "STOP_REASON_VALUES",
+    "SharedBase",
+    "StartProblem",
     "StopReason",
     "TASK_STATE_VALUES",
     "TEXT_ENCODING_VALUES",
