@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 START_S = 60
 BUSYBOX = "cloche-test/busybox:latest"
@@ -185,5 +185,5 @@ def _libraries(program: str) -> list[str]:
 
 def _import(engine: TestEngine, data: bytes, reference: str) -> str:
     name, _, tag = reference.rpartition(":")
-    cast("Any", engine.api).import_image_from_data(data, repository=name, tag=tag)
+    engine.api.import_image_from_data(data, repository=name, tag=tag)
     return reference
