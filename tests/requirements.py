@@ -69,6 +69,7 @@ FAULTS: Mapping[str, Requirement] = {
     "O8": Requirement("Long output keeps its head and its tail, with the totals.", "inspect_ai PR#2828"),
     "O9": Requirement("Truncated output always says so.", "Ix#425"),
     "O10": Requirement("Streamed output is whole; only the kept copy is bounded.", "huggingface_hub#4839"),
+    "O11": Requirement("What prints more than it may in all is ended, and the reason says so.", "piston#301"),
     "O14": Requirement("Standard output and standard error stay apart.", "Daytona#2067"),
     "O15": Requirement("Large output of a terminal arrives whole.", "libmodal#245"),
     "O16": Requirement("Clean output has the last state of a progress bar, and no control sequences.", "NexAU#8"),

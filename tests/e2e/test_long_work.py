@@ -57,3 +57,22 @@ async def test_f10_the_largest_part_fits_into_a_message_both_ways(era: Era, envi
         assert written["sha256"] == hashlib.sha256(data).hexdigest()
         read = (await client.call("download_file", path))["structuredContent"]
         assert base64.b64decode(read["content_base64"]) == data
+
+
+async def test_o11_what_prints_for_ever_ends_with_a_reason_for_the_client(environ: dict[str, str]) -> None:
+    """piston#301: a limit of the operator, over stdio; the output so far, data and no tool error."""
+    environ["ABX_OUTPUT_LIMIT"] = "100000"
+    async with raw_client(SERVER, environ, "legacy") as client:
+        calls = {"run_command": {"command": "yes"}, "run_code": {"code": "while True: print('y')"}}
+        for tool, arguments in calls.items():
+            answer = await client.call(tool, arguments)
+            found = answer["structuredContent"]
+            assert (answer["isError"], found["stop_reason"], found["stdout_bytes"]) == (False, "output_limit", 100_000)
+            assert found["stdout"].startswith("y\ny\n")
+        made = (await client.call("start_task", {"command": "yes"}))["structuredContent"]
+        ids = {"sandbox_id": made["sandbox_id"], "task_id": made["task_id"]}
+        found = {"state": "running", "stdout_size": 0}
+        while found["state"] == "running":
+            asked = {**ids, "wait": 30, "stdout_offset": found["stdout_size"]}
+            found = (await client.call("get_task", asked))["structuredContent"]
+        assert (found["state"], found["stop_reason"], found["stdout_size"]) == ("failed", "output_limit", 100_000)

@@ -205,3 +205,10 @@ def test_typescript_shares_the_state_of_javascript(client: Client) -> None:
     ran = client.execute("const x: = 5", language="typescript")
     assert ran.error is not None
     assert "SyntaxError" in ran.error["name"] or ran.error["name"] == "Error"
+
+
+def test_o11_javascript_is_interrupted_and_keeps_its_state(client: Client) -> None:
+    client.execute("var kept = 41", language="javascript")
+    ran = client.execute("for (;;) console.log('y'.repeat(99))", language="javascript", output_limit=100_000)
+    assert (ran.end["stop_reason"], ran.end["state_kept"]) == ("output_limit", True)
+    assert client.execute("kept + 1", language="javascript").results[0]["text"] == "42"

@@ -352,3 +352,29 @@ def test_death_of_init_ends_streams_and_the_keeper(hooked: PlainAgent) -> None:
         assert command.wait().failure == "sandbox_lost"
         os.kill(command.ran.pid, signal.SIGKILL)
     assert hooked.process.wait(10) == 1
+
+
+def test_who_waits_for_a_task_when_the_sandbox_is_lost_gets_what_it_printed(hooked: PlainAgent) -> None:
+    """Issue 4, part 4: `sandbox_lost`, with the partial output; nobody can ask for it later."""
+    task = {"task_id": "a" * 32, "command": "printf '%9d' $$; exec sleep 300", "timeout": 300}
+    with hooked.client() as client, hooked.client() as waiting:
+        init = int(client.run("echo $PPID").stdout)
+        assert client.rpc("/cloche.Tasks/Start", task).status == 200
+        asked = {"task_id": task["task_id"], "wait_ms": 20_000}
+        printed = client.rpc("/cloche.Tasks/Get", asked).value["stdout"]
+        assert printed["size"] == 9
+        fields = {"x-access-token": TOKEN, "content-type": "application/json"}
+        body = json.dumps({**asked, "wait_ms": 60_000, "stdout_offset": 9}).encode()
+        assert waiting.call("GET", "/health").status == 204
+        waiting.connection.request("POST", "/cloche.Tasks/Get", body, fields)
+        # The agent has read that request before it answers this one.
+        assert client.call("GET", "/health").status == 204
+        os.kill(init, signal.SIGKILL)
+        try:
+            found = json.loads(waiting.connection.getresponse().read())
+        finally:
+            # Without a process namespace it outlives init.
+            os.kill(int(base64.b64decode(printed["data"])), signal.SIGKILL)
+    assert (found["task"]["state"], found["task"]["stop_reason"]) == ("unknown", "sandbox_lost")
+    assert found["stdout"]["size"] == 9
+    assert hooked.process.wait(10) == 1

@@ -11,6 +11,7 @@ import pytest
 
 from cloche_contract.provider import KillRequest
 from cloche_local.provider import LocalProvider
+from cloche_sdk import AsyncSandbox, Doors, load_settings
 from tests.packages.local.sandboxes import Sandbox, become_subreaper, made, make_provider, opened, reap_orphans
 
 
@@ -78,3 +79,18 @@ async def shared_sandbox(usable: None) -> AsyncGenerator[Sandbox]:
             yield sandbox
             with anyio.CancelScope(shield=True):
                 await provider.kill(KillRequest(sandbox_id=sandbox.id))
+
+
+@pytest.fixture
+async def doors(folder: Path, usable: None) -> AsyncGenerator[Doors]:
+    """The local provider with folders of its own; none of its sandboxes is left at the end."""
+    environ = {
+        "ABX_LOCAL_STATE_DIR": str(folder / "state"),
+        "ABX_LOCAL_RUNTIME_DIR": str(folder / "run"),
+        "ABX_PROVIDER": "local",
+    }
+    doors = Doors(settings=load_settings(environ, home=folder, workdir=folder), environ=environ)
+    yield doors
+    with anyio.CancelScope(shield=True):
+        for record in await AsyncSandbox.list(doors=doors):
+            await AsyncSandbox.kill_by_id(record.sandbox_id, doors=doors)

@@ -24,21 +24,6 @@ LEAVES = "(trap '' TERM; exec sleep {0}) & setsid sleep {0} < /dev/null > /dev/n
 
 
 @pytest.fixture
-async def doors(folder: Path, usable: None) -> AsyncGenerator[Doors]:
-    """The local provider with folders of its own; none of its sandboxes is left at the end."""
-    environ = {
-        "ABX_LOCAL_STATE_DIR": str(folder / "state"),
-        "ABX_LOCAL_RUNTIME_DIR": str(folder / "run"),
-        "ABX_PROVIDER": "local",
-    }
-    doors = Doors(settings=load_settings(environ, home=folder, workdir=folder), environ=environ)
-    yield doors
-    with anyio.CancelScope(shield=True):
-        for record in await AsyncSandbox.list(doors=doors):
-            await AsyncSandbox.kill_by_id(record.sandbox_id, doors=doors)
-
-
-@pytest.fixture
 async def tools(doors: Doors) -> AsyncGenerator[Tools]:
     async with open_tools(doors) as tools:
         yield tools

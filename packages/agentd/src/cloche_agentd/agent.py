@@ -94,6 +94,7 @@ class Agent:
                     begun = tasks.create_task(self._begin(tasks))
                     tasks.create_task(self._open(server, listeners, begun))
                     await self._ended.wait()
+                    await self._tasks.lose()
                 finally:
                     server.close()
                     self._spawner.close()

@@ -16,6 +16,7 @@ from .execution import Event, Finish, Job, Replaced, Run, death_text, error_of, 
 from .failures import AgentError
 from .languages import Engine
 from .link import LOST
+from .processes import BY_FILTER
 from .pumps import OutputPipe
 from .results import result_line
 from .server import run_in_background
@@ -168,7 +169,7 @@ class Context:
         try:
             await self._ask(job)
             event = await run.wait(job.timeout_s)
-            if event is None or event[0] in ("gone", "interrupted"):
+            if event is None or event[0] in ("gone", "interrupted", "output_limit"):
                 return await self._stop(child, run, event, since_ticks)
             return await self._finish(child, run, event)
         finally:
@@ -203,7 +204,9 @@ class Context:
 
     async def _stop(self, child: Child, run: Run, why: Event | None, since_ticks: int) -> Finish:
         """Interrupt the code, kill the context where that does not help, and leave nothing of it running."""
-        reason: Literal["timeout", "cancelled"] = "timeout" if why is None else "cancelled"
+        reason: Literal["timeout", "cancelled", "output_limit"] = "timeout" if why is None else "cancelled"
+        if why is not None and why[0] == "output_limit":
+            reason = "output_limit"
         event = await self._interrupted(child, run)
         if event is not None and event[0] == "ended":
             return self._ended(cast("str", event[1]), run)
@@ -223,13 +226,15 @@ class Context:
         """Interrupt until the code stops; return how, or None where it does not."""
         if run.event.done():
             run.again()
+        if run.event.done():
+            return run.event.result()
         # A client that reads slowly must not keep us from hearing that the code has stopped.
         self.resume()
         for patience in (limits.INTERRUPT_AGAIN_S, limits.INTERRUPT_GRACE_S - limits.INTERRUPT_AGAIN_S):
             # The whole group, as a terminal would: programs that the code waits for must end too.
             await self._spawner.signal(child, _SIGINT, group=True)
             event = await run.wait(patience)
-            if event is not None and event[0] in ("gone", "interrupted"):
+            if event is not None and event[0] in ("gone", "interrupted", "output_limit"):
                 run.again()
                 event = await run.wait(patience)
             if event is not None:
@@ -239,6 +244,8 @@ class Context:
     async def _finish(self, child: Child, run: Run, event: Event) -> Finish:
         if event[0] == "done":
             self._drain_outputs()
+            if run.budget.spent:
+                return Finish(128 + _SIGINT, "output_limit", files=run.files)
             return finish_of(cast("control.Header", event[1]), run.files, self._hooks.limit_met)
         if event[0] == "ended":
             return self._ended(cast("str", event[1]), run)
@@ -248,7 +255,7 @@ class Context:
         self._drain_outputs()
         await self.end()
         code = exit_code_of(status)
-        reason = "memory_limit" if out_of_memory else "interpreter_died"
+        reason = "memory_limit" if out_of_memory else "policy" if code == BY_FILTER else "interpreter_died"
         if status == LOST:
             reason, out_of_memory = "sandbox_lost", False
         self.replaced = Replaced("oom" if out_of_memory else "died", code)
@@ -269,7 +276,8 @@ class Context:
         run = self._run
         if run is None:
             return  # printed by a thread or program between two executions: nobody reads it
-        run.sink.output(stream, data)
+        if data := run.budget.take(data):
+            run.sink.output(stream, data)
         if run.sink.paused:
             for output in self._outputs:
                 output.pause()
@@ -314,7 +322,9 @@ class Context:
         if header.get("t") == "result":
             line, files = result_line(frame)
             run.files.extend(files)
-            if line is not None:
+            # What is displayed is output too: a loop that displays for ever ends like one that prints.
+            run.budget.take(b"".join(frame.parts))
+            if line is not None and not run.budget.spent:
                 run.sink.line(line)
         elif header.get("t") == "done":
             run.tell(("done", header))

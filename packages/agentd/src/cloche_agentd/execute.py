@@ -15,6 +15,7 @@ from .exchange import Exchange
 from .execution import Finish, Job, Replaced, Run
 from .failures import AgentError, invalid_argument
 from .languages import PYTHON, Engine, Languages, Runner
+from .output_budget import limit_of
 from .outputs import OutputFiles, mark
 from .process_rpc import folders
 from .programs import Programs
@@ -89,6 +90,7 @@ class Interpreters:
             fields.whole(request, "max_result_bytes", limits.RESULT_BYTES),
             fields.whole(request, "max_results", limits.RESULTS),
             language,
+            limit_of(fields.whole(request, "output_limit", 0)),
         )
 
     async def _run_in_context(self, exchange: Exchange, context: Context, job: Job) -> None:
@@ -99,7 +101,7 @@ class Interpreters:
             replaced, context.replaced = context.replaced, None
             exchange.begin(200, NDJSON_TYPE)
             sink = ExecutionSink(exchange, self._config.clock)
-            run = Run(sink)
+            run = Run(sink, job.output_limit)
             exchange.on_gone = lambda: run.tell(("gone", None))
             exchange.on_resume = context.resume
             if replaced is not None:

@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from . import control, limits
 from .link import LOST
+from .output_budget import OutputBudget
 from .sink import ExecutionSink
 
 
@@ -24,6 +25,7 @@ class Job:
     max_result_bytes: int = limits.RESULT_BYTES
     max_results: int = limits.RESULTS
     language: str = ""
+    output_limit: int | None = None
 
 
 @dataclass(slots=True)
@@ -41,32 +43,38 @@ class Finish:
 class Replaced:
     """Why a context has a new process. `exit_code` is that of the former one, 128 + signal where one ended it."""
 
-    reason: Literal["timeout", "cancelled", "oom", "died"]
+    reason: Literal["timeout", "cancelled", "output_limit", "oom", "died"]
     exit_code: int = 128 + signal.SIGKILL
 
     def line(self) -> dict[str, object]:
         """Return the line that tells it to the next execution."""
-        if self.reason in ("timeout", "cancelled"):
+        if self.reason in ("timeout", "cancelled", "output_limit"):
             text = "the interpreter did not stop when it was interrupted and was killed; its state is lost"
         else:
             text = death_text(self.exit_code, out_of_memory=self.reason == "oom")
         return {"type": "context_restarted", "reason": self.reason, "exit_code": self.exit_code, "text": text}
 
 
-Event = tuple[Literal["done", "died", "gone", "interrupted", "ended"], control.Header | int | str | None]
+Event = tuple[
+    Literal["done", "died", "gone", "interrupted", "ended", "output_limit"], control.Header | int | str | None
+]
 """With the last frame, the wait status, or the name of what ended the context."""
 
 
 class Run:
     """The execution that a context is busy with."""
 
-    def __init__(self, sink: ExecutionSink) -> None:
+    def __init__(self, sink: ExecutionSink, output_limit: int | None = None) -> None:
         self.sink = sink
+        self.budget = OutputBudget(output_limit, lambda: self.tell(("output_limit", None)))
         self.files: list[str] = []
         self.event: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        self._over: Event | None = None
 
     def tell(self, event: Event) -> None:
         """Wake whoever waits for this execution."""
+        if event[0] in ("done", "died", "ended"):
+            self._over = self._over or event
         if not self.event.done():
             self.event.set_result(event)
 
@@ -76,8 +84,10 @@ class Run:
         return self.event.result() if self.event.done() else None
 
     def again(self) -> None:
-        """Wait for another event: the client is gone, the code still runs."""
+        """Wait for another event: the code may still run. It may be over as well, just after what was told first."""
         self.event = asyncio.get_running_loop().create_future()
+        if self._over is not None:
+            self.event.set_result(self._over)
 
 
 def exit_code_of(status: int) -> int:
@@ -86,6 +96,12 @@ def exit_code_of(status: int) -> int:
         return 128 + signal.SIGKILL
     code = os.waitstatus_to_exitcode(status)
     return 128 - code if code < 0 else code
+
+
+_HINTS: Mapping[int, str] = {
+    signal.SIGKILL: ", as happens when memory runs out",
+    signal.SIGSYS: " for a system call that no sandbox may make",
+}
 
 
 def death_text(exit_code: int, *, out_of_memory: bool) -> str:
@@ -99,7 +115,7 @@ def death_text(exit_code: int, *, out_of_memory: bool) -> str:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    hint = ", as happens when memory runs out" if number == signal.SIGKILL else ""
+    hint = _HINTS.get(number, "")
     return f"the interpreter was killed by {name}{hint}; its state is lost"
 
 

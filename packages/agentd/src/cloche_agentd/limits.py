@@ -47,6 +47,8 @@ REPLAY_TAIL_BYTES = 512 * 1024
 REPLAY_TOTAL_BYTES = 16 * 1024 * 1024
 """Of all processes together: beyond it those that ended first lose their output, then those with the most."""
 COMMAND_TIMEOUT_MAX_S = 86400.0
+OUTPUT_LIMIT_MAX = 1 << 50
+"""Largest limit of output that a request may name, in bytes."""
 
 TASKS_RUNNING = 32
 TASKS_KEPT = 256

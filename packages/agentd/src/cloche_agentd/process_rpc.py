@@ -12,6 +12,7 @@ from .config import AgentConfig, User
 from .exchange import Exchange
 from .failures import AgentError, invalid_argument
 from .input_stream import take_input
+from .output_budget import limit_in
 from .processes import Frame, Process, Processes, Subscriber
 from .pumps import InputPipe
 from .spawner import Launch
@@ -58,6 +59,7 @@ class ProcessService:
                 stdin=fields.flag(request, "stdin"),
                 size=size_of(request) if request.get("pty") is not None else None,
                 timeout_s=connect.timeout_of(exchange.head.headers) or None,
+                output_limit=limit_in(exchange.head.headers),
             )
         except AgentError as error:
             refuse_stream(exchange, error)

@@ -7,12 +7,13 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from . import connect, limits
 from .config import KeeperHooks
 from .failures import AgentError
 from .link import LOST
+from .output_budget import OutputBudget
 from .pumps import InputPipe, OutputPipe
 from .replay import History
 from .server import run_in_background
@@ -51,10 +52,12 @@ def _signal_name(number: int) -> str:
 def ending_of(status: int, memory_killed: bool) -> Ending:
     """Return the ending that a raw wait status tells."""
     code = os.waitstatus_to_exitcode(status)
-    if code < 0:
-        reason = "memory_limit" if memory_killed and -code == signal.SIGKILL else "exit"
-        return Ending(128 - code, -code, reason)
-    return Ending(code, 0, "memory_limit" if memory_killed and code == 128 + signal.SIGKILL else "exit")
+    # A shell tells the signal that ended its program as an exit code.
+    told = 128 - code if code < 0 else code
+    reason = "policy" if told == BY_FILTER else "exit"
+    if memory_killed and told == 128 + signal.SIGKILL:
+        reason = "memory_limit"
+    return Ending(told, max(-code, 0), reason)
 
 
 def explained(ending: Ending, limit_met: Callable[[], str | None]) -> Ending:
@@ -64,7 +67,10 @@ def explained(ending: Ending, limit_met: Callable[[], str | None]) -> Ending:
     return replace(ending, stop_reason=limit_met() or "exit")
 
 
+BY_FILTER: Final = 128 + signal.SIGSYS
+"""How a program ends that the system call filter kills; nothing else sends this signal (seccomp(2))."""
 TIMED_OUT: Final = Ending(128 + signal.SIGKILL, int(signal.SIGKILL), "timeout")
+TOO_MUCH_OUTPUT: Final = Ending(128 + signal.SIGKILL, int(signal.SIGKILL), "output_limit")
 Frame = bytes
 
 
@@ -101,7 +107,8 @@ class Process:
         self.subscribers: list[Subscriber] = []
         self.outputs: list[OutputPipe] = []
         self.timer: asyncio.TimerHandle | None = None
-        self.timed_out = False
+        self.stopped_by = ""
+        self.budget = OutputBudget(None, lambda: None)
         self.denial_mark = 0
 
     def follow(self, stdout_fd: int, stderr_fd: int) -> None:
@@ -145,14 +152,18 @@ class Process:
             for output in self.outputs:
                 output.resume()
 
+    def drain(self) -> None:
+        """Hand over the output that is there."""
+        for output in self.outputs:
+            output.drain()
+
     def finish(self, ending: Ending, last_frame: Frame) -> None:
         """Hand over the output that is there, end every stream, and keep draining for processes left behind."""
         if self.ending is not None:
             return
         if self.timer is not None:
             self.timer.cancel()
-        for output in self.outputs:
-            output.drain()
+        self.drain()
         self.ending = ending
         self.last_frame = last_frame
         self.config = {}  # it may be large, and ended commands are not listed
@@ -169,6 +180,9 @@ class Process:
             self.ended.set_result(None)
 
     def _publish(self, stream: str, data: bytes) -> None:
+        data = self.budget.take(data)
+        if not data:
+            return
         self.history.add(stream, data)
         if not self.subscribers:
             return
@@ -201,10 +215,12 @@ class Processes:
         stdin: bool,
         size: Size | None = None,
         timeout_s: float | None,
+        output_limit: int | None = None,
     ) -> Process:
         """Start a command, on a terminal of this size if there is one.
 
-        Its tree is killed after `timeout_s`, and its streams then end with deadline_exceeded.
+        Its tree is killed after `timeout_s`, and its streams then end with deadline_exceeded; and when it prints more
+        than `output_limit` bytes over all streams, and they then end with the stop reason `output_limit`.
 
         Raises:
             AgentError: it could not be started.
@@ -218,10 +234,11 @@ class Processes:
         else:
             process = await self._start_on_pipes(launch, config, tag, stdin=stdin)
         process.denial_mark = denial_mark
+        process.budget = OutputBudget(output_limit, lambda: self._stop(process, "output_limit"))
         self._running[process.pid] = process
         process.child.exit.add_done_callback(lambda done: self._on_exit(process, done.result(), kills_before))
         if timeout_s is not None:
-            process.timer = self._loop.call_later(timeout_s, self._time_out, process)
+            process.timer = self._loop.call_later(timeout_s, self._stop, process, "timeout")
         return process
 
     async def _start_on_pipes(
@@ -303,25 +320,29 @@ class Processes:
         if status == LOST:
             self._finish(process, Ending(137, int(signal.SIGKILL), "sandbox_lost"), connect.end_with(sandbox_lost()))
             return
-        if process.timed_out:
+        # Its last words may be more than it may print.
+        process.drain()
+        if process.stopped_by:
             # The kill is on its way through the tree; the streams end when it is done.
             return
         ending = ending_of(status, self._hooks.memory_kills() > kills_before)
         ending = explained(ending, self._hooks.limit_met)
         self._finish(process, ending, connect.message(ending.event()) + connect.END_OK)
 
-    def _time_out(self, process: Process) -> None:
-        process.timed_out = True
-        run_in_background(self._tasks, self._kill_late(process))
+    def _stop(self, process: Process, because: Literal["timeout", "output_limit"]) -> None:
+        if process.ending is None and not process.stopped_by:
+            process.stopped_by = because
+            run_in_background(self._tasks, self._kill_stopped(process))
 
-    async def _kill_late(self, process: Process) -> None:
+    async def _kill_stopped(self, process: Process) -> None:
         await self._spawner.kill_tree(process.child)
-        error = AgentError(
-            "deadline_exceeded",
-            "the command did not end in time and was killed",
-            "command_timeout",
-        )
-        self._finish(process, TIMED_OUT, connect.end_with(error))
+        if process.stopped_by == "timeout":
+            text = "the command did not end in time and was killed"
+            error = AgentError("deadline_exceeded", text, "command_timeout")
+            self._finish(process, TIMED_OUT, connect.end_with(error))
+        else:
+            last = connect.message(TOO_MUCH_OUTPUT.event()) + connect.END_OK
+            self._finish(process, TOO_MUCH_OUTPUT, last)
 
     def _finish(self, process: Process, ending: Ending, last_frame: Frame) -> None:
         denied = [dict(entry) for entry in self._hooks.denials_since(process.denial_mark)]

@@ -10,6 +10,7 @@ from .config import AgentConfig, KeeperHooks, User
 from .exchange import Exchange
 from .execution import Finish, Job
 from .languages import Runner, Script
+from .output_budget import OutputBudget
 from .processes import ending_of, explained
 from .pumps import OutputPipe
 from .sink import NDJSON_TYPE, ExecutionSink
@@ -59,17 +60,24 @@ class Programs:
         exchange.begin(200, NDJSON_TYPE)
         sink = ExecutionSink(exchange, self._config.clock)
         sink.line({"type": "number_of_executions", "execution_count": 1})
-        pipes = _Pipes(sink, out, err)
+        enough: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        budget = OutputBudget(job.output_limit, lambda: enough.set_result(None))
+        pipes = _Pipes(sink, budget, out, err)
         exchange.on_resume = pipes.resume
         try:
-            finish = await self._wait_for(exchange, child, job, kills_before)
+            finish = await self._wait_for(exchange, child, job, kills_before, enough)
             pipes.drain()
+            if budget.spent and finish.stop_reason == "exit":
+                # Its last words were too many.
+                finish = Finish(137, "output_limit")
         finally:
             pipes.discard()
             sink.stop()
         return sink, finish
 
-    async def _wait_for(self, exchange: Exchange, child: Child, job: Job, kills_before: int) -> Finish:
+    async def _wait_for(
+        self, exchange: Exchange, child: Child, job: Job, kills_before: int, enough: asyncio.Future[None]
+    ) -> Finish:
         gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def leave() -> None:
@@ -79,10 +87,11 @@ class Programs:
         exchange.on_gone = leave
         if exchange.gone:
             leave()
-        await asyncio.wait([child.exit, gone], timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([child.exit, gone, enough], timeout=job.timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if not child.exit.done():
             await self._spawner.kill_tree(child)
-            return Finish(137, "cancelled" if gone.done() else "timeout", state_kept=True)
+            reason = "cancelled" if gone.done() else "output_limit" if enough.done() else "timeout"
+            return Finish(137, reason, state_kept=True)
         status = child.exit.result()
         if status < 0:
             return Finish(137, "sandbox_lost", state_kept=False)
@@ -94,15 +103,17 @@ class Programs:
 class _Pipes:
     """The two outputs of a program, paused together while the client is slow."""
 
-    def __init__(self, sink: ExecutionSink, out: int, err: int) -> None:
+    def __init__(self, sink: ExecutionSink, budget: OutputBudget, out: int, err: int) -> None:
         self._sink = sink
+        self._budget = budget
         self._pipes = [
             OutputPipe(out, lambda data: self._on_data("stdout", data)),
             OutputPipe(err, lambda data: self._on_data("stderr", data)),
         ]
 
     def _on_data(self, stream: str, data: bytes) -> None:
-        self._sink.output(stream, data)
+        if data := self._budget.take(data):
+            self._sink.output(stream, data)
         if self._sink.paused:
             for pipe in self._pipes:
                 pipe.pause()

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from . import limits
 from .config import KeeperHooks
 from .link import LOST
-from .processes import Ending, ending_of, explained
+from .output_budget import OutputBudget
+from .processes import TOO_MUCH_OUTPUT, Ending, ending_of, explained
 from .pumps import OutputPipe
 from .spawner import Child, Launch, Spawner
 from .task_log import TaskLog
 
+_LOST = Ending(-1, 0, "sandbox_lost")
 _SENT = {"cancelled": "cancelled", "timed_out": "timeout"}
 
 
@@ -25,6 +27,7 @@ class Wanted:
 
     launch: Launch
     timeout_s: int
+    output_limit: int | None = None
 
 
 class Task:
@@ -51,7 +54,9 @@ class Task:
         self._hooks = hooks
         self._spawner = spawner
         self._stop = asyncio.Event()
+        self._stop_for = "timed_out"
         self._stopped_by = ""
+        self._budget = OutputBudget(wanted.output_limit, lambda: self._stop_because("output_limit"))
         self._ended = asyncio.Event()
         self._changed: list[asyncio.Future[None]] = []
         self._outputs: list[OutputPipe] = []
@@ -95,8 +100,9 @@ class Task:
         try:
             await asyncio.wait((child.exit, stopping), timeout=self.wanted.timeout_s, return_when="FIRST_COMPLETED")
             if not child.exit.done():
-                self._stopped_by = "cancelled" if self._stop.is_set() else "timed_out"
-                await self._terminate(child)
+                self._stopped_by = self._stop_for
+                if self._stopped_by != "output_limit":
+                    await self._terminate(child)
         finally:
             stopping.cancel()
         # Asked before the rest of the task is gone, and with it the limit that it was at.
@@ -113,8 +119,20 @@ class Task:
     async def cancel(self) -> None:
         """End it, and return when it is over; nothing happens to one that has ended."""
         if self.running:
-            self._stop.set()
+            self._stop_because("cancelled")
             await self._ended.wait()
+
+    def _stop_because(self, reason: str) -> None:
+        if not self._stop.is_set():
+            self._stop_for = reason
+            self._stop.set()
+
+    def lose(self, now: float) -> None:
+        """Its sandbox is lost, and it is with it; what it printed can still be told."""
+        if self.running:
+            for output in self._outputs:
+                output.drain()
+            self._finish(_LOST, now)
 
     async def changed(self, stdout_offset: int, stderr_offset: int, wait_s: float) -> None:
         """Wait until it has ended or has output beyond these offsets, at most so long."""
@@ -133,7 +151,7 @@ class Task:
 
     def _taking(self, log: TaskLog) -> Callable[[bytes], None]:
         def take(data: bytes) -> None:
-            log.feed(data)
+            log.feed(self._budget.take(data))
             self._wake()
 
         return take
@@ -141,16 +159,21 @@ class Task:
     def _ended_by(self, child: Child, kills_before: int) -> Ending:
         status = child.exit.result()
         if status == LOST:
-            return Ending(-1, 0, "sandbox_lost")
+            return _LOST
         return explained(ending_of(status, self._hooks.memory_kills() > kills_before), self._hooks.limit_met)
 
     def _finish(self, ended: Ending, now: float) -> None:
+        if not self.running:
+            return
         self.stdout.finish()
         self.stderr.finish()
         self.denied = tuple(self._hooks.denials_since(self._denial_mark))
         self.finished_at = now
         if ended.stop_reason == "sandbox_lost":
             self.ending, self.state = ended, "unknown"
+        elif self._budget.spent and self._stopped_by in ("", "output_limit"):
+            # Also where its last words were too many: whether we or its own end came first says nothing.
+            self.ending, self.state = TOO_MUCH_OUTPUT, "failed"
         else:
             reason = _SENT.get(self._stopped_by, ended.stop_reason)
             self.ending = Ending(ended.exit_code, ended.signal, reason)

@@ -12,6 +12,7 @@ from typing import Final
 from . import fields, limits
 from .config import AgentConfig, KeeperHooks, User
 from .failures import AgentError, invalid_argument
+from .output_budget import limit_of
 from .process_rpc import folders
 from .redact import secrets_of
 from .server import run_in_background
@@ -21,6 +22,8 @@ from .task_run import Task, Wanted
 
 _TASK_ID: Final = re.compile(r"[0-9a-f]{32}\Z")
 _DENIALS_TOLD: Final = 16
+_ANSWER_STEPS: Final = 16
+"""Steps of the event loop in which those who wait for a task are answered; a few are enough."""
 
 Json = Mapping[str, object]
 
@@ -38,6 +41,7 @@ class TaskService:
         self._tasks: dict[str, Task] = {}
         self._starting: dict[str, asyncio.Lock] = {}
         self._kept_bytes = 0
+        self._reading = 0
         self.unary = {"Start": self._start, "Get": self._get, "Cancel": self._cancel, "List": self._list}
 
     async def _start(self, request: Json, user: User) -> Json:
@@ -76,8 +80,21 @@ class TaskService:
         if not 0 <= wait_ms <= limits.TASK_WAIT_MAX_S * 1000:
             raise invalid_argument("wait_ms is out of range", "wait_ms")
         if wait_ms:
-            await task.changed(*offsets, wait_ms / 1000)
+            self._reading += 1
+            try:
+                await task.changed(*offsets, wait_ms / 1000)
+            finally:
+                self._reading -= 1
         return self._report(task, offsets, limit)
+
+    async def lose(self) -> None:
+        """The sandbox is lost: whoever waits for a task is answered with what it printed, before the agent ends."""
+        for task in self._tasks.values():
+            task.lose(self._config.clock())
+        for _ in range(_ANSWER_STEPS):
+            if self._reading == 0:
+                return
+            await asyncio.sleep(0)
 
     async def _cancel(self, request: Json, _user: User) -> Json:
         task = self._find(request)
@@ -106,7 +123,7 @@ class TaskService:
         cwd = fields.no_nul(fields.text(request, "cwd", ""), "cwd")
         envs = fields.environment(request, "envs")
         launch = Launch(user, folders(self._config, user, cwd), envs, ("/bin/sh", "-c", command))
-        return Wanted(launch, timeout_s)
+        return Wanted(launch, timeout_s, limit_of(fields.whole(request, "output_limit", 0)))
 
     def _summary(self, task: Task) -> Json:
         told: dict[str, object] = {"task_id": task.task_id, "state": task.state, "started_at": _time(task.started_at)}

@@ -17,7 +17,9 @@ from .endings import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, denials, raise_for_end
 from .following import leave
 from .link import SandboxLink
 from .output import CapturedText, OutputCallback, OutputCapture
+from .output_limit import output_limit_bytes
 from .results import CodeError, CodeResult, Execution, OutputFile
+from .terminal_text import CleanCapture
 
 __all__ = ["CodeRequest", "execute_code", "run_code"]
 
@@ -33,7 +35,8 @@ class CodeRequest:
     """Code, and where and how it runs.
 
     `context` is the id of an interpreter; without one it is the default one of the language, python where that is
-    left out. Of results, at most `max_results` come with more than their text, each form of at most
+    left out. `output_limit` bytes are printed at most, 0 is no limit; None is the setting, or no limit where a callback
+    takes the output. Of results, at most `max_results` come with more than their text, each form of at most
     `max_result_bytes`; the rest become output files.
     """
 
@@ -42,6 +45,8 @@ class CodeRequest:
     context: str | None = None
     timeout_s: int = DEFAULT_TIMEOUT_S
     envs: Mapping[str, str] | None = None
+    output_limit: int | None = None
+    clean: bool = False
     max_results: int | None = None
     max_result_bytes: int | None = None
 
@@ -49,9 +54,12 @@ class CodeRequest:
 class ExecutionReader:
     """Collects the lines of one execution."""
 
-    def __init__(self, on_stdout: OutputCallback | None, on_stderr: OutputCallback | None) -> None:
+    def __init__(
+        self, on_stdout: OutputCallback | None, on_stderr: OutputCallback | None, *, clean: bool = False
+    ) -> None:
         self.begun = False
-        self._captures = {"stdout": OutputCapture(), "stderr": OutputCapture()}
+        make = CleanCapture if clean else OutputCapture
+        self._captures = {"stdout": make(), "stderr": make()}
         self._callbacks = {"stdout": on_stdout, "stderr": on_stderr}
         self._results: list[CodeResult] = []
         self._results_bytes = 0
@@ -144,8 +152,9 @@ async def execute_code(
         UnsupportedLanguage, ContextNotFound, InterpreterFailed: nothing ran.
         SandboxLost, SandboxExpired: the sandbox is gone, and nothing ran.
     """
-    reader = ExecutionReader(on_stdout, on_stderr)
-    message = _message(request)
+    reader = ExecutionReader(on_stdout, on_stderr, clean=request.clean)
+    streamed = on_stdout is not None or on_stderr is not None
+    message = _message(request, output_limit_bytes(link, request.output_limit, streamed=streamed))
     # Leaving the block below cuts the stream; the agent then interrupts the code, and kills it 2 s later.
     headers = {HEADER_SANDBOX_PORT: INTERPRETER_PORT, HEADER_KILL_ON_DISCONNECT: "1"}
     channel = AgentChannel(link)
@@ -165,12 +174,14 @@ async def execute_code(
     return reader.result()
 
 
-def _message(request: CodeRequest) -> dict[str, Any]:
+def _message(request: CodeRequest, output_limit: int) -> dict[str, Any]:
     if request.context is not None and request.language is not None:
         # The interpreter has a language of its own.
         raise InvalidArgument(field="language", rule="not")
     where = {"language": request.language or "python"} if request.context is None else {"context_id": request.context}
     message: dict[str, Any] = {"code": request.code, **where, "timeout_ms": request.timeout_s * 1000}
+    if output_limit:
+        message["output_limit"] = output_limit
     if request.envs:
         message["env_vars"] = dict(request.envs)
     for name in ("max_results", "max_result_bytes"):

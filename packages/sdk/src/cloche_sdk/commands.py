@@ -20,6 +20,7 @@ from .endings import raise_for_end
 from .following import Following, Messages, read_to_end
 from .link import SandboxLink
 from .output import OutputCallback
+from .output_limit import limit_headers
 from .process_input import close_input, feed_and_close, send_input
 from .process_reader import ProcessReader
 from .relay import Relay
@@ -48,6 +49,7 @@ class AsyncCommands:
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
         clean: bool = False,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
@@ -59,6 +61,8 @@ class AsyncCommands:
             timeout: seconds until the command and everything that it started is killed.
             user: `root`, where the sandbox has one; the default user when left out.
             clean: keep output as a terminal would show it: without colours, and of a progress bar its last state.
+            output_limit: bytes that it may print in all before it is ended, with stop reason `output_limit`; 0 is no
+                limit. Left out: ABX_OUTPUT_LIMIT (256 MiB), or none where a callback takes the output.
             on_stdout, on_stderr: called with each piece of output as it comes, uncapped and as it was written.
 
         Raises:
@@ -74,6 +78,7 @@ class AsyncCommands:
             timeout=timeout,
             user=user,
             clean=clean,
+            output_limit=output_limit,
             on_stdout=on_stdout,
             on_stderr=on_stderr,
         )
@@ -90,13 +95,16 @@ class AsyncCommands:
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
         clean: bool = False,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
         """As `run`, but a timeout or a lost sandbox is data too: `stop_reason` tells."""
         reader = ProcessReader(on_stdout, on_stderr, clean=clean)
         message = start_message(command, cwd, envs, stdin=stdin is not None)
+        streamed = on_stdout is not None or on_stderr is not None
         headers = {**user_headers(user), HEADER_TIMEOUT_MS: str(timeout * 1000)}
+        headers |= limit_headers(self._link, output_limit, streamed=streamed)
         # Leaving this block cuts the stream, and the agent then kills the whole tree.
         headers[HEADER_KILL_ON_DISCONNECT] = "1"
         try:
@@ -146,6 +154,7 @@ class AsyncCommands:
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> AsyncCommandHandle:
@@ -156,6 +165,7 @@ class AsyncCommands:
 
         Args:
             stdin: keep its input open, for `send_stdin`; else it is empty.
+            output_limit: as for `run`.
 
         Raises:
             CwdNotFound, UnsupportedUser, CommandFailedToStart: it was not started.
@@ -164,7 +174,9 @@ class AsyncCommands:
         # A number may be given to another process later; this name is not.
         tag = f"handle-{self._link.new_id()}"
         message = {**start_message(command, cwd, envs, stdin=stdin), "tag": tag}
+        streamed = on_stdout is not None or on_stderr is not None
         headers = {**user_headers(user), HEADER_TIMEOUT_MS: str(timeout * 1000)}
+        headers |= limit_headers(self._link, output_limit, streamed=streamed)
         reader = ProcessReader(on_stdout, on_stderr)
         following = await Following.begin(self._channel, reader, PROCESS_START, message, headers, {"tag": tag})
         return AsyncCommandHandle(self._channel, following)

@@ -74,6 +74,7 @@ class SandboxLink:
         self._lifetime_lock = anyio.Lock()
         self._deadline = _parse_time(record.end_at)
         self.patience_s = float(doors.settings.integer("http_timeout"))
+        self.output_limit = doors.settings.integer("output_limit")
 
     @property
     def lifetime_s(self) -> int | None:

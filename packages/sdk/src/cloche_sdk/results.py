@@ -70,7 +70,8 @@ class CommandResult:
     @property
     def truncated(self) -> bool:
         """Whether output was left out of `stdout` or `stderr`."""
-        return bool(self.skipped_bytes) or self.stdout_captured.truncated or self.stderr_captured.truncated
+        cut = self.stdout_captured.truncated or self.stderr_captured.truncated
+        return bool(self.skipped_bytes) or cut or self.stop_reason == "output_limit"
 
     @property
     def replaced(self) -> bool:

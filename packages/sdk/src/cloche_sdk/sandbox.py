@@ -364,6 +364,8 @@ class AsyncSandbox:
         context: CodeContext | str | None = None,
         timeout: int = 30,
         envs: Mapping[str, str] | None = None,
+        clean: bool = False,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> Execution:
@@ -374,6 +376,9 @@ class AsyncSandbox:
             context: an interpreter of `contexts`, with variables of its own.
             envs: environment variables for this call alone.
             timeout: seconds until the code is interrupted, and 2 s later killed.
+            clean: keep output as a terminal would show it: without colours, and of a progress bar its last state.
+            output_limit: bytes that it may print in all before it is interrupted, with stop reason `output_limit`; 0 is
+                no limit. Left out: ABX_OUTPUT_LIMIT (256 MiB), or none where a callback takes the output.
             on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
 
         Raises:
@@ -383,7 +388,7 @@ class AsyncSandbox:
             SandboxLost, SandboxExpired: the sandbox is gone.
         """
         chosen = context.id if isinstance(context, CodeContext) else context
-        request = CodeRequest(code, language, chosen, timeout, envs)
+        request = CodeRequest(code, language, chosen, timeout, envs, output_limit, clean)
         return await run_code(self._link, request, on_stdout=on_stdout, on_stderr=on_stderr)
 
     async def get_metrics(self) -> Metrics:

@@ -34,6 +34,8 @@ _CUT = "Output was cut in the middle: write it to a file in the sandbox and read
 _TIMED_OUT = "It was stopped at its timeout; the output so far is kept."
 _STATE_LOST = "The interpreter was restarted: its variables are gone."
 _RESTARTED = "The interpreter had died since the last call: this call began in a fresh one."
+_TOO_MUCH = "It was ended: it printed more in all than it may. Let it write to a file in the sandbox, or print less."
+_POLICY = "The kernel ended it for a system call that no sandbox may make."
 _SANDBOX_LOST = "The sandbox ended while this ran: its files and state are gone."
 _HOW_TO_ALLOW = "abx sandbox network ID --allow RULE, or ABX_LOCAL_EGRESS before the sandbox is made"
 _ASKED = "It seems to have waited for input, and there is none: pass the answer as an argument or by a pipe."
@@ -47,7 +49,7 @@ def shown_command(result: CommandResult) -> dict[str, Any]:
     """The keys that `run_command` and `run_code` share."""
     stdout = result.stdout_captured.clipped()
     stderr = result.stderr_captured.clipped()
-    truncated = stdout.truncated or stderr.truncated
+    truncated = stdout.truncated or stderr.truncated or result.truncated
     shown: dict[str, Any] = {
         "stdout": stdout.text,
         "stderr": stderr.text,
@@ -74,6 +76,7 @@ def code_request(request: RunCodeInput) -> CodeRequest:
         request.code,
         request.language,
         timeout_s=request.timeout,
+        clean=request.clean,
         max_results=PICTURES_SHOWN,
         max_result_bytes=PICTURE_BYTES,
     )
@@ -94,8 +97,12 @@ def shown_execution(execution: Execution, call: ToolCall) -> dict[str, Any]:
 
 
 def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
-    if truncated:
+    if result.stop_reason == "output_limit":
+        yield _TOO_MUCH
+    elif truncated:
         yield _CUT
+    if result.stop_reason == "policy":
+        yield _POLICY
     if result.timed_out:
         yield _TIMED_OUT
     if _asked(result):

@@ -15,6 +15,7 @@ __all__ = ["shown_report", "start_note"]
 MARGIN_S = 30
 
 _UNKNOWN = "Whether it started is not known: its start was not answered. Read the task to see; it is not started twice."
+_TOO_MUCH = "It was ended: it printed more in all than it may. Let it write to a file in the sandbox, or print less."
 _ENDS_FIRST = "The lifetime of the sandbox may be over before the timeout of the task, which would end it."
 
 
@@ -46,6 +47,8 @@ def shown_report(report: TaskReport, sandbox_id: str) -> dict[str, Any]:
         shown[f"{name}_size"] = part.size
         shown[f"{name}_truncated"] = part.truncated
     notes = [*_skipped("stdout", report.stdout), *_skipped("stderr", report.stderr)]
+    if info.stop_reason == "output_limit":
+        notes.append(_TOO_MUCH)
     if info.denied:
         notes.append(denied_note(info.denied))
     if notes:

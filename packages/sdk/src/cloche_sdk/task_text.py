@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["HIDDEN", "Span", "TaskText", "cut", "window"]
+__all__ = ["CHARACTER_BYTES", "HIDDEN", "OVERLAP_LIMIT_BYTES", "Span", "TaskText", "bounds", "cut", "visible", "window"]
 
 HIDDEN = b"[REDACTED]"
 CHARACTER_BYTES = 4
@@ -56,13 +56,8 @@ def window(offset: int, limit: int, hide: Sequence[bytes]) -> tuple[int, int]:
 
 def cut(span: Span, offset: int, limit: int, hide: Sequence[bytes]) -> TaskText:
     """The text from `offset` on, at most `limit` bytes of the stream."""
-    begin = min(max(offset, span.offset), span.size)
-    available = span.offset + len(span.data)
-    end = max(begin, min(begin + limit, available))
-    more = available < span.size or span.open_end
-    end = _before_secret(span, begin, end, hide) if more and end == available else end
-    end = _whole_characters(span, begin, end, at_end=end == span.size and not span.open_end)
-    shown = _without(span, begin, end, hide)
+    begin, end = bounds(span, offset, limit, hide)
+    shown = visible(span, begin, end, hide)
     text = shown.decode("utf-8", "replace")
     return TaskText(
         text=text,
@@ -72,6 +67,16 @@ def cut(span: Span, offset: int, limit: int, hide: Sequence[bytes]) -> TaskText:
         skipped=max(0, begin - offset),
         replaced=text.count("\ufffd") > shown.count(b"\xef\xbf\xbd"),
     )
+
+
+def bounds(span: Span, offset: int, limit: int, hide: Sequence[bytes]) -> tuple[int, int]:
+    """Where the text from `offset` on begins and ends: between characters, and before what may become a value."""
+    begin = min(max(offset, span.offset), span.size)
+    available = span.offset + len(span.data)
+    end = max(begin, min(begin + limit, available))
+    more = available < span.size or span.open_end
+    end = _before_secret(span, begin, end, hide) if more and end == available else end
+    return begin, _whole_characters(span, begin, end, at_end=end == span.size and not span.open_end)
 
 
 def _before_secret(span: Span, begin: int, end: int, hide: Sequence[bytes]) -> int:
@@ -101,7 +106,7 @@ def _whole_characters(span: Span, begin: int, end: int, *, at_end: bool) -> int:
     return end
 
 
-def _without(span: Span, begin: int, end: int, hide: Sequence[bytes]) -> bytes:
+def visible(span: Span, begin: int, end: int, hide: Sequence[bytes]) -> bytes:
     """The bytes between two offsets, each value replaced once, on the page where it begins."""
     found = sorted(
         (place, place + len(value)) for value in hide for place in _places(span.data, value) if len(value) > 0

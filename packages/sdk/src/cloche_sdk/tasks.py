@@ -18,9 +18,13 @@ from cloche_contract.errors import ClocheError, ProviderFailed, ProviderTimeout,
 
 from .data_plane import AgentChannel, agent_client, answered
 from .link import SandboxLink
+from .output_limit import output_limit_bytes
 from .requests import build
 from .results import Denial
-from .task_text import Span, TaskText, cut, window
+from .task_clean import clean_window, cut_clean
+from .task_text import Span, TaskText
+from .task_text import cut as plain_cut
+from .task_text import window as plain_window
 
 __all__ = ["AsyncTasks", "TaskInfo", "TaskReport"]
 
@@ -73,11 +77,16 @@ class AsyncTasks:
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = TASK_TIMEOUT_S,
+        output_limit: int | None = None,
     ) -> TaskInfo:
         """Start a shell command in the background and return at once.
 
         It runs until it ends, until it is cancelled, or for `timeout` seconds; everything that it started ends with
         it. Where the answer is lost, the state is `unknown`: the task may run. It is never submitted twice.
+
+        Args:
+            output_limit: bytes that it may print in all before it is ended, with stop reason `output_limit`; 0 is no
+                limit. Left out: ABX_OUTPUT_LIMIT (256 MiB).
 
         Raises:
             CwdNotFound, CommandFailedToStart, TaskLimit: it was not started.
@@ -91,6 +100,7 @@ class AsyncTasks:
             cwd=cwd,
             envs=None if envs is None else dict(envs),
             timeout=timeout,
+            output_limit=output_limit_bytes(self._link, output_limit),
         )
         try:
             return _info(await answered(agent_client(self._channel).tasks_start(request)))
@@ -112,6 +122,7 @@ class AsyncTasks:
         limit: int = TASK_PAGE_BYTES,
         wait: int = 0,
         hide: Sequence[str] = (),
+        clean: bool = False,
     ) -> TaskReport:
         """Read the state of a task and a part of its output.
 
@@ -120,11 +131,15 @@ class AsyncTasks:
             limit: bytes of each stream at most.
             wait: seconds to wait, at most, for its end or for output beyond the offsets.
             hide: texts that are replaced in the output.
+            clean: as a terminal would show it: without colours, and of a progress bar its last state. `limit` then
+                counts what is shown, and `next_offset` goes on counting the bytes of the stream.
 
         Raises:
             TaskNotFound: there is none of that id.
         """
-        request = _Read(task_id, stdout_offset, stderr_offset, limit, tuple(text.encode() for text in hide if text))
+        request = _Read(
+            task_id, stdout_offset, stderr_offset, limit, tuple(text.encode() for text in hide if text), clean
+        )
         return await self._read(request, wait)
 
     async def cancel(
@@ -135,6 +150,7 @@ class AsyncTasks:
         stderr_offset: int = 0,
         limit: int = TASK_PAGE_BYTES,
         hide: Sequence[str] = (),
+        clean: bool = False,
     ) -> TaskReport:
         """End a task and everything that it started, first by SIGTERM and then by SIGKILL.
 
@@ -143,7 +159,9 @@ class AsyncTasks:
         Raises:
             TaskNotFound: there is none of that id.
         """
-        request = _Read(task_id, stdout_offset, stderr_offset, limit, tuple(text.encode() for text in hide if text))
+        request = _Read(
+            task_id, stdout_offset, stderr_offset, limit, tuple(text.encode() for text in hide if text), clean
+        )
         await answered(agent_client(self._channel).tasks_cancel(build(agent.TaskRequest, task_id=task_id, limit=0)))
         return await self._read(request, 0)
 
@@ -153,6 +171,7 @@ class AsyncTasks:
         return tuple(map(_info, found.tasks))
 
     async def _read(self, wanted: _Read, wait: int) -> TaskReport:
+        window, cut = (clean_window, cut_clean) if wanted.clean else (plain_window, plain_cut)
         stdout_first, stdout_most = window(wanted.stdout_offset, wanted.limit, wanted.hide)
         stderr_first, stderr_most = window(wanted.stderr_offset, wanted.limit, wanted.hide)
         limit = max(stdout_most, stderr_most)
@@ -198,6 +217,7 @@ class _Read:
     stderr_offset: int
     limit: int
     hide: tuple[bytes, ...]
+    clean: bool
 
 
 def _info(found: agent.TaskSummary) -> TaskInfo:

@@ -14,6 +14,7 @@ from .commands import start_message, user_headers
 from .data_plane import AgentChannel, agent_client, answered
 from .following import Following
 from .link import SandboxLink
+from .output_limit import limit_headers
 from .process_input import send_input
 from .process_reader import ProcessReader
 from .requests import build
@@ -46,6 +47,7 @@ class AsyncPty:
         envs: Mapping[str, str] | None = None,
         timeout: int | None = None,
         user: str | None = None,
+        output_limit: int | None = None,
         on_data: TerminalCallback | None = None,
     ) -> AsyncTerminal:
         """Start a shell, or a command, on a terminal of its own.
@@ -56,6 +58,8 @@ class AsyncPty:
             envs: variables on top of TERM, LANG and LC_ALL.
             timeout: seconds until it is killed; left out, it lives as long as the sandbox.
             user: `root`, where the sandbox has one; the default user when left out.
+            output_limit: bytes that may appear in all before it is ended, with stop reason `output_limit`; left out, as
+                for all output that is taken piece by piece, there is no limit.
             on_data: called with each piece that appears, by `read` and `wait`.
 
         Raises:
@@ -69,6 +73,7 @@ class AsyncPty:
         message = start_message(command or SHELL, cwd, {**ENVIRONMENT, **(envs or {})})
         message |= {"pty": {"size": _size(cols, rows)}, "tag": tag}
         limit = {} if timeout is None else {HEADER_TIMEOUT_MS: str(timeout * 1000)}
+        limit |= limit_headers(self._link, output_limit, streamed=True)
         reader = ProcessReader(on_terminal=on_data)
         following = await Following.begin(
             self._channel, reader, PROCESS_START, message, {**user_headers(user), **limit}, {"tag": tag}

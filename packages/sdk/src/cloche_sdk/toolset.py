@@ -225,6 +225,7 @@ class SandboxToolSet:
                 limit=request.limit,
                 wait=request.wait,
                 hide=self._hide,
+                clean=request.clean,
             )
         return results.GetTaskOutput(**shown_report(report, self._session.name(sandbox.link.reference)))
 
@@ -237,6 +238,7 @@ class SandboxToolSet:
                 stderr_offset=request.stderr_offset,
                 limit=request.limit,
                 hide=self._hide,
+                clean=request.clean,
             )
         return results.CancelTaskOutput(**shown_report(report, self._session.name(sandbox.link.reference)))
 

@@ -178,6 +178,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "language": ("string", False, None, 64, (), ""),
         "env_vars": ("object", False, None, 1000, (), "string"),
         "timeout_ms": ("integer", False, 1, 86400000, (), ""),
+        "output_limit": ("integer", False, 0, 1125899906842624, (), ""),
         "max_result_bytes": ("integer", False, 0, 8388608, (), ""),
         "max_results": ("integer", False, 0, 64, (), ""),
     },
@@ -326,6 +327,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "cwd": ("string", False, None, 4096, (), ""),
         "envs": ("object", False, None, 1000, (), "string"),
         "timeout": ("integer", True, 1, 86400, (), ""),
+        "output_limit": ("integer", False, 0, 1125899906842624, (), ""),
     },
     "TaskListRequest": {},
     "TaskListResponse": {

@@ -48,6 +48,8 @@ HEADER_KILL_ON_DISCONNECT: Final = "Cloche-Kill-On-Disconnect"
 """1: what this request runs is killed when its connection goes away."""
 HEADER_TIMEOUT_MS: Final = "Connect-Timeout-Ms"
 """Milliseconds until what this request runs is killed."""
+HEADER_OUTPUT_LIMIT: Final = "Cloche-Output-Limit"
+"""Bytes that the process of this request may print in all; beyond them it is killed and ends with stopReason output_limit. 0 or left out: no limit."""
 HEADER_KEEPALIVE: Final = "Keepalive-Ping-Interval"
 """Seconds of silence after which a stream says that it lives."""
 HEADER_SANDBOX_PORT: Final = "E2b-Sandbox-Port"
@@ -66,6 +68,7 @@ __all__ = [
     "HEADER_ACCESS_TOKEN",
     "HEADER_KEEPALIVE",
     "HEADER_KILL_ON_DISCONNECT",
+    "HEADER_OUTPUT_LIMIT",
     "HEADER_RENEW",
     "HEADER_SANDBOX_PORT",
     "HEADER_TIMEOUT_MS",

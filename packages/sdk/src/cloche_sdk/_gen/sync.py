@@ -203,6 +203,7 @@ class Commands:
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
         clean: bool = False,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
@@ -214,6 +215,8 @@ class Commands:
             timeout: seconds until the command and everything that it started is killed.
             user: `root`, where the sandbox has one; the default user when left out.
             clean: keep output as a terminal would show it: without colours, and of a progress bar its last state.
+            output_limit: bytes that it may print in all before it is ended, with stop reason `output_limit`; 0 is no
+                limit. Left out: ABX_OUTPUT_LIMIT (256 MiB), or none where a callback takes the output.
             on_stdout, on_stderr: called with each piece of output as it comes, uncapped and as it was written.
 
         Raises:
@@ -230,6 +233,7 @@ class Commands:
             timeout=timeout,
             user=user,
             clean=clean,
+            output_limit=output_limit,
             on_stdout=on_stdout,
             on_stderr=on_stderr,
         )
@@ -244,6 +248,7 @@ class Commands:
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
         clean: bool = False,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandResult:
@@ -257,6 +262,7 @@ class Commands:
             timeout=timeout,
             user=user,
             clean=clean,
+            output_limit=output_limit,
             on_stdout=on_stdout,
             on_stderr=on_stderr,
         )
@@ -270,6 +276,7 @@ class Commands:
         envs: Mapping[str, str] | None = None,
         timeout: int = DEFAULT_TIMEOUT_S,
         user: str | None = None,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> CommandHandle:
@@ -280,6 +287,7 @@ class Commands:
 
         Args:
             stdin: keep its input open, for `send_stdin`; else it is empty.
+            output_limit: as for `run`.
 
         Raises:
             CwdNotFound, UnsupportedUser, CommandFailedToStart: it was not started.
@@ -294,6 +302,7 @@ class Commands:
                 envs=envs,
                 timeout=timeout,
                 user=user,
+                output_limit=output_limit,
                 on_stdout=on_stdout,
                 on_stderr=on_stderr,
             )
@@ -512,6 +521,7 @@ class Pty:
         envs: Mapping[str, str] | None = None,
         timeout: int | None = None,
         user: str | None = None,
+        output_limit: int | None = None,
         on_data: TerminalCallback | None = None,
     ) -> Terminal:
         """Start a shell, or a command, on a terminal of its own.
@@ -522,6 +532,8 @@ class Pty:
             envs: variables on top of TERM, LANG and LC_ALL.
             timeout: seconds until it is killed; left out, it lives as long as the sandbox.
             user: `root`, where the sandbox has one; the default user when left out.
+            output_limit: bytes that may appear in all before it is ended, with stop reason `output_limit`; left out, as
+                for all output that is taken piece by piece, there is no limit.
             on_data: called with each piece that appears, by `read` and `wait`.
 
         Raises:
@@ -541,6 +553,7 @@ class Pty:
                 envs=envs,
                 timeout=timeout,
                 user=user,
+                output_limit=output_limit,
                 on_data=on_data,
             )
         )
@@ -575,17 +588,24 @@ class Tasks:
         cwd: str | None = None,
         envs: Mapping[str, str] | None = None,
         timeout: int = TASK_TIMEOUT_S,
+        output_limit: int | None = None,
     ) -> TaskInfo:
         """Start a shell command in the background and return at once.
 
         It runs until it ends, until it is cancelled, or for `timeout` seconds; everything that it started ends with
         it. Where the answer is lost, the state is `unknown`: the task may run. It is never submitted twice.
 
+        Args:
+            output_limit: bytes that it may print in all before it is ended, with stop reason `output_limit`; 0 is no
+                limit. Left out: ABX_OUTPUT_LIMIT (256 MiB).
+
         Raises:
             CwdNotFound, CommandFailedToStart, TaskLimit: it was not started.
             SandboxLost, SandboxExpired: the sandbox is gone.
         """
-        return _PORTAL.call(self._wrapped.start, command, cwd=cwd, envs=envs, timeout=timeout)
+        return _PORTAL.call(
+            self._wrapped.start, command, cwd=cwd, envs=envs, timeout=timeout, output_limit=output_limit
+        )
 
     def get(
         self,
@@ -596,6 +616,7 @@ class Tasks:
         limit: int = TASK_PAGE_BYTES,
         wait: int = 0,
         hide: Sequence[str] = (),
+        clean: bool = False,
     ) -> TaskReport:
         """Read the state of a task and a part of its output.
 
@@ -604,6 +625,8 @@ class Tasks:
             limit: bytes of each stream at most.
             wait: seconds to wait, at most, for its end or for output beyond the offsets.
             hide: texts that are replaced in the output.
+            clean: as a terminal would show it: without colours, and of a progress bar its last state. `limit` then
+                counts what is shown, and `next_offset` goes on counting the bytes of the stream.
 
         Raises:
             TaskNotFound: there is none of that id.
@@ -616,6 +639,7 @@ class Tasks:
             limit=limit,
             wait=wait,
             hide=hide,
+            clean=clean,
         )
 
     def cancel(
@@ -626,6 +650,7 @@ class Tasks:
         stderr_offset: int = 0,
         limit: int = TASK_PAGE_BYTES,
         hide: Sequence[str] = (),
+        clean: bool = False,
     ) -> TaskReport:
         """End a task and everything that it started, first by SIGTERM and then by SIGKILL.
 
@@ -641,6 +666,7 @@ class Tasks:
             stderr_offset=stderr_offset,
             limit=limit,
             hide=hide,
+            clean=clean,
         )
 
     def list(self) -> tuple[TaskInfo, ...]:
@@ -1158,6 +1184,8 @@ class Sandbox:
         context: CodeContext | str | None = None,
         timeout: int = 30,
         envs: Mapping[str, str] | None = None,
+        clean: bool = False,
+        output_limit: int | None = None,
         on_stdout: OutputCallback | None = None,
         on_stderr: OutputCallback | None = None,
     ) -> Execution:
@@ -1168,6 +1196,9 @@ class Sandbox:
             context: an interpreter of `contexts`, with variables of its own.
             envs: environment variables for this call alone.
             timeout: seconds until the code is interrupted, and 2 s later killed.
+            clean: keep output as a terminal would show it: without colours, and of a progress bar its last state.
+            output_limit: bytes that it may print in all before it is interrupted, with stop reason `output_limit`; 0 is
+                no limit. Left out: ABX_OUTPUT_LIMIT (256 MiB), or none where a callback takes the output.
             on_stdout, on_stderr: called with each piece of output as it comes, uncapped.
 
         Raises:
@@ -1183,6 +1214,8 @@ class Sandbox:
             context=context,
             timeout=timeout,
             envs=envs,
+            clean=clean,
+            output_limit=output_limit,
             on_stdout=on_stdout,
             on_stderr=on_stderr,
         )

@@ -48,6 +48,13 @@ class ExecuteRequest(BaseModel):
     """
     Milliseconds until it is interrupted.
     """
+    output_limit: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=1125899906842624),
+    ] = MISSING
+    """
+    Bytes that it may print and display in all; beyond them it is interrupted and ends with stop_reason output_limit. 0 or left out: no limit.
+    """
     max_result_bytes: Annotated[
         StrictInt | MISSING,
         Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=8388608),
@@ -260,7 +267,7 @@ class ExecuteLine(BaseModel):
         | MISSING
     ) = MISSING
     """
-    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside.
+    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside. output_limit: it printed more than it may in all; policy: the kernel ended it for a system call that no sandbox may make.
     """
     timed_out: StrictBool | MISSING = MISSING
     """
@@ -272,7 +279,7 @@ class ExecuteLine(BaseModel):
     """
     reason: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
     """
-    Why the interpreter is a new one: timeout, cancelled, oom or died; text then says how the former one ended, exit_code with what.
+    Why the interpreter is a new one: timeout, cancelled, output_limit, oom or died; text then says how the former one ended, exit_code with what.
     """
     context_restarted: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
     """

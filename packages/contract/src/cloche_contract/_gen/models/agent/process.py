@@ -275,7 +275,7 @@ class EndEvent(BaseModel):
         | MISSING
     ) = MISSING
     """
-    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside.
+    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside. output_limit: it printed more than it may in all; policy: the kernel ended it for a system call that no sandbox may make.
     """
     signal: Annotated[StrictInt | MISSING, Field(ge=0, json_schema_extra={"x-unit": "count"}, le=255)] = MISSING
     """

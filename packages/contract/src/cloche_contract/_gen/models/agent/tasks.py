@@ -48,6 +48,13 @@ class StartTaskRequest(BaseModel):
     """
     Seconds until it is ended.
     """
+    output_limit: Annotated[
+        StrictInt | MISSING,
+        Field(ge=0, json_schema_extra={"x-unit": "bytes"}, le=1125899906842624),
+    ] = MISSING
+    """
+    Bytes that it may print in all; beyond them it is ended with stop_reason output_limit. 0 or left out: no limit.
+    """
 
 
 class TaskSummary(BaseModel):
@@ -82,7 +89,7 @@ class TaskSummary(BaseModel):
         | MISSING
     ) = MISSING
     """
-    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside.
+    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside. output_limit: it printed more than it may in all; policy: the kernel ended it for a system call that no sandbox may make.
     """
     exit_code: Annotated[StrictInt | MISSING, Field(ge=-1, json_schema_extra={"x-unit": "count"}, le=255)] = MISSING
     """

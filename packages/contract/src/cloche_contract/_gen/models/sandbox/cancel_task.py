@@ -43,6 +43,10 @@ class CancelTaskInput(BaseModel):
     """
     Most bytes of each stream, 1 to 30000, default 16384.
     """
+    clean: StrictBool = False
+    """
+    Show output as a terminal would: without colours, and of a progress bar its last state; default false, as it was written. limit then counts what is shown.
+    """
 
 
 class CancelTaskOutput(BaseModel):

@@ -43,6 +43,10 @@ class GetTaskInput(BaseModel):
     """
     Most bytes of each stream, 1 to 30000, default 16384.
     """
+    clean: StrictBool = False
+    """
+    Show output as a terminal would: without colours, and of a progress bar its last state; default false, as it was written. limit then counts what is shown.
+    """
     wait: Annotated[StrictInt, Field(ge=0, json_schema_extra={"x-unit": "s"}, le=45)] = 0
     """
     Seconds to wait, 0 to 45, default 0, for the end of the task or for output beyond the offsets.

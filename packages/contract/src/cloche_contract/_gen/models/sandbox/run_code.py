@@ -42,6 +42,10 @@ class RunCodeInput(BaseModel):
     """
     Seconds until the code is interrupted, 1 to 3600, default 30.
     """
+    clean: StrictBool = False
+    """
+    Show printed output as a terminal would in the end: without colours, and of a progress bar its last state; default false, as it was written.
+    """
 
 
 class RunCodeOutput(BaseModel):
@@ -94,7 +98,7 @@ class RunCodeOutput(BaseModel):
         Field(json_schema_extra={"x-disclosure": "model"}),
     ]
     """
-    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside.
+    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside. output_limit: it printed more than it may in all; policy: the kernel ended it for a system call that no sandbox may make.
     """
     timed_out: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "model"})]
     """

@@ -91,7 +91,7 @@ class RunCommandOutput(BaseModel):
         Field(json_schema_extra={"x-disclosure": "model"}),
     ]
     """
-    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside.
+    Why it stopped: exit is the normal end, whatever the exit code; every other value means that it was ended from outside. output_limit: it printed more than it may in all; policy: the kernel ended it for a system call that no sandbox may make.
     """
     timed_out: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "model"})]
     """
