@@ -164,6 +164,7 @@ FAULTS: Mapping[str, Requirement] = {
         "An engine that does not answer is one line of cause and one of what to do.", "container-use#261"
     ),
     "W1": Requirement("A folder that was deleted and made again does not show its old files.", "try#163"),
+    "W3": Requirement("Every mark, link, attribute and odd name keeps its meaning in layers.", "overlayfs-tools#3"),
     "W8": Requirement("What an agent changed is told of the whole layer.", "container-use PR#359"),
 }
 

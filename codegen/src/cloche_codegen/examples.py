@@ -72,7 +72,7 @@ def _missing_or_extra(rule: str, error: ValidationError) -> list[str]:
 
 def l09(library: Library) -> Iterator[str]:
     """Every result and argument object has an example; every constraint of an input has a counter-example."""
-    for folder in ("tools", "provider", "lifecycle", "agent", "common"):
+    for folder in ("tools", "provider", "lifecycle", "agent", "common", "layerstack"):
         for doc in library.under(folder):
             for name, node in doc.defs.items():
                 resolved = cast(JsonObject, inline(library, node, doc.path))

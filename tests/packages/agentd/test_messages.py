@@ -69,7 +69,7 @@ def _nothing_more(message: str, value: Json) -> None:
 @pytest.mark.parametrize("field", [name for name in messages.FIELDS["ExecuteRequest"] if name != "language"])
 def test_requests_are_held_to_what_is_declared(client: Client, field: str) -> None:
     """schemas/agent/interpreter.json: type and bounds of each field of /execute, by the generated table."""
-    kind, _required, least, most, _allowed, _inside = messages.FIELDS["ExecuteRequest"][field]
+    kind, _required, least, most, *_ = messages.FIELDS["ExecuteRequest"][field]
     wrong: list[object] = [{"string": 5, "integer": "x", "object": "x"}[kind]]
     if kind == "integer":
         wrong += [] if least is None else [least - 1]

@@ -51,10 +51,11 @@ def emit_agentd(library: Library) -> Outputs:
     """The agent's side, standard library only, below the `_gen` of agentd."""
     owners = [doc.path for doc in library.under("agent")]
     shared = [*owners, "errors/catalog.json", "common/execution.json"]
+    checked = [*owners, *(doc.path for doc in library.under("layerstack"))]
     return {
         "wire.py": (_wire(library), owners),
         "errors.py": (_agentd_errors(library), shared),
-        "messages.py": (render("agentd_messages.py.j2", messages=_messages(library)), owners),
+        "messages.py": (render("agentd_messages.py.j2", messages=_messages(library)), checked),
     }
 
 
@@ -73,7 +74,7 @@ def _agentd_errors(library: Library) -> str:
 
 def _messages(library: Library) -> list[JsonObject]:
     found: list[JsonObject] = []
-    for doc in library.under("agent"):
+    for doc in (*library.under("agent"), *library.under("layerstack")):
         for name, node in sorted(doc.defs.items()):
             if "properties" in node:
                 required = cast("list[str]", node["required"])
@@ -98,7 +99,20 @@ def _row(library: Library, base: str, node: JsonObject, required: bool) -> list[
     if isinstance(below, dict):
         item = cast(JsonObject, below)
         inside = cast(str, item["type"] if "type" in item else item["$ref"].rsplit("/", 1)[-1])
-    return [kind, required, least, most, tuple(node.get("enum", ())), inside]
+    return [
+        kind,
+        required,
+        least,
+        most,
+        tuple(node.get("enum", ())),
+        inside,
+        _anchored(cast(str, node.get("pattern", ""))),
+    ]
+
+
+def _anchored(pattern: str) -> str:
+    """The pattern for Python, whose $ also matches before a last line feed."""
+    return pattern.removesuffix("$") + r"\Z" if pattern.endswith("$") else pattern
 
 
 def _as_list(value: Any) -> list[str]:

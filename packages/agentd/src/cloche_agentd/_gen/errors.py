@@ -37,9 +37,14 @@ ERRORS: Final[dict[str, Spec]] = {
     "internal_error": Spec("internal", 500, "Something failed inside the server.", ()),
     "interpreter_failed": Spec("internal", 500, "The interpreter of the sandbox did not start.", ()),
     "invalid_argument": Spec("invalid_argument", 400, "An argument is not valid.", ("field", "rule", "limit")),
+    "layer_store_damaged": Spec(
+        "internal", 500, "The layer store of the sandbox is damaged, or belongs to another base.", ()
+    ),
+    "overlay_failed": Spec("unavailable", 503, "The kernel refused to mount the layers of the workspace.", ()),
     "path_invalid": Spec("invalid_argument", 400, "The path cannot be used.", ()),
     "process_not_found": Spec("not_found", 404, "There is no such process in the sandbox.", ()),
     "provider_unavailable": Spec("unavailable", 502, "The provider could not be reached.", ("http_status",)),
+    "squash_in_flight": Spec("failed_precondition", 409, "A squash of these layers runs already.", ()),
     "task_limit": Spec("resource_exhausted", 429, "The sandbox runs as many tasks as it may.", ()),
     "task_not_found": Spec("not_found", 404, "There is no such task in that sandbox.", ()),
     "transfer_conflict": Spec(
@@ -56,6 +61,10 @@ ERRORS: Final[dict[str, Spec]] = {
         "unimplemented", 501, "This provider does not support that operation.", ("capability",)
     ),
     "unsupported_user": Spec("unimplemented", 400, "This sandbox has no such user.", ()),
+    "workspace_session_limit": Spec(
+        "resource_exhausted", 429, "The sandbox has as many workspace sessions as it may have.", ()
+    ),
+    "workspace_session_not_found": Spec("not_found", 404, "There is no such workspace session in the sandbox.", ()),
 }
 
 LANGUAGES: Final[tuple[str, ...]] = ("python", "javascript", "shell", "typescript", "r")

@@ -15,6 +15,12 @@ FILESYSTEM_GET_WATCHER_EVENTS: Final = "/filesystem.Filesystem/GetWatcherEvents"
 FILESYSTEM_REMOVE_WATCHER: Final = "/filesystem.Filesystem/RemoveWatcher"
 INTERPRETER_EXECUTE: Final = "/execute"
 INTERPRETER_CREATE_CONTEXT: Final = "/contexts"
+LAYERS_CREATE_SESSION: Final = "/cloche.Layers/CreateSession"
+LAYERS_LIST_SESSIONS: Final = "/cloche.Layers/ListSessions"
+LAYERS_PUBLISH_SESSION: Final = "/cloche.Layers/PublishSession"
+LAYERS_DESTROY_SESSION: Final = "/cloche.Layers/DestroySession"
+LAYERS_SQUASH: Final = "/cloche.Layers/Squash"
+LAYERS_STATUS: Final = "/cloche.Layers/Status"
 PROCESS_START: Final = "/process.Process/Start"
 PROCESS_CONNECT: Final = "/process.Process/Connect"
 PROCESS_LIST: Final = "/process.Process/List"
@@ -34,6 +40,7 @@ ROUTE_NETWORK: Final = "/cloche/network"
 ROUTE_READ_FILE: Final = "/files"
 ROUTE_WRITE_FILE: Final = "/files"
 ROUTE_UPLOAD_PART: Final = "/cloche/upload"
+ROUTE_EXPORT_LAYERS: Final = "/cloche/layers/export"
 ROUTE_METRICS: Final = "/metrics"
 ROUTE_CONTEXTS: Final = "/contexts"
 ROUTE_REMOVE_CONTEXT: Final = "/contexts/{context_id}"
@@ -74,6 +81,12 @@ __all__ = [
     "HEADER_TIMEOUT_MS",
     "INTERPRETER_CREATE_CONTEXT",
     "INTERPRETER_EXECUTE",
+    "LAYERS_CREATE_SESSION",
+    "LAYERS_DESTROY_SESSION",
+    "LAYERS_LIST_SESSIONS",
+    "LAYERS_PUBLISH_SESSION",
+    "LAYERS_SQUASH",
+    "LAYERS_STATUS",
     "PROCESS_CLOSE_STDIN",
     "PROCESS_CONNECT",
     "PROCESS_LIST",
@@ -83,6 +96,7 @@ __all__ = [
     "PROCESS_UPDATE",
     "PROTOCOL",
     "ROUTE_CONTEXTS",
+    "ROUTE_EXPORT_LAYERS",
     "ROUTE_HEALTH",
     "ROUTE_INFO",
     "ROUTE_INTERRUPT_CONTEXT",

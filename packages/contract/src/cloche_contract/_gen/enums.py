@@ -166,6 +166,18 @@ ENTRY_TYPE_VALUES: Final[tuple[EntryType, ...]] = (
 EventKind: TypeAlias = Literal["started", "call", "command_ended", "code_ended", "denied", "ended"]
 EVENT_KIND_VALUES: Final[tuple[EventKind, ...]] = ("started", "call", "command_ended", "code_ended", "denied", "ended")
 
+ExportRecordKind: TypeAlias = Literal["begin", "clear", "delete", "folder", "file", "data", "symlink", "end"]
+EXPORT_RECORD_KIND_VALUES: Final[tuple[ExportRecordKind, ...]] = (
+    "begin",
+    "clear",
+    "delete",
+    "folder",
+    "file",
+    "data",
+    "symlink",
+    "end",
+)
+
 FileType: TypeAlias = Literal["file", "directory", "symlink", "other"]
 FILE_TYPE_VALUES: Final[tuple[FileType, ...]] = ("file", "directory", "symlink", "other")
 
@@ -214,8 +226,17 @@ LINE_TYPE_VALUES: Final[tuple[LineType, ...]] = (
 ManagedState: TypeAlias = Literal["creating", "ready", "stopping", "stopped", "failed"]
 MANAGED_STATE_VALUES: Final[tuple[ManagedState, ...]] = ("creating", "ready", "stopping", "stopped", "failed")
 
+PublishOutcome: TypeAlias = Literal["published", "unchanged", "rejected"]
+PUBLISH_OUTCOME_VALUES: Final[tuple[PublishOutcome, ...]] = ("published", "unchanged", "rejected")
+
 RecordProblem: TypeAlias = Literal["newer", "older", "damaged"]
 RECORD_PROBLEM_VALUES: Final[tuple[RecordProblem, ...]] = ("newer", "older", "damaged")
+
+RejectClass: TypeAlias = Literal["source_conflict", "special_file", "too_deep", "layer_limit"]
+REJECT_CLASS_VALUES: Final[tuple[RejectClass, ...]] = ("source_conflict", "special_file", "too_deep", "layer_limit")
+
+ReplacedLayers: TypeAlias = Literal["reclaimed", "leased"]
+REPLACED_LAYERS_VALUES: Final[tuple[ReplacedLayers, ...]] = ("reclaimed", "leased")
 
 ResultType: TypeAlias = Literal[
     "text", "html", "markdown", "svg", "png", "jpeg", "pdf", "latex", "json", "javascript", "data", "chart"
@@ -248,6 +269,15 @@ SANDBOX_STATUS_VALUES: Final[tuple[SandboxStatus, ...]] = (
 
 Signal: TypeAlias = Literal["SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT"]
 SIGNAL_VALUES: Final[tuple[Signal, ...]] = ("SIGNAL_SIGKILL", "SIGNAL_SIGTERM", "SIGNAL_SIGINT")
+
+SquashDisposition: TypeAlias = Literal["session_gone", "identity", "migrated", "leased", "faulty"]
+SQUASH_DISPOSITION_VALUES: Final[tuple[SquashDisposition, ...]] = (
+    "session_gone",
+    "identity",
+    "migrated",
+    "leased",
+    "faulty",
+)
 
 StartProblem: TypeAlias = Literal["ended", "no_answer", "refused"]
 START_PROBLEM_VALUES: Final[tuple[StartProblem, ...]] = ("ended", "no_answer", "refused")

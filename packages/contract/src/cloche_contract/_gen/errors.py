@@ -556,6 +556,22 @@ class InvalidArgument(InvalidInput):
         super().__init__({"field": field, "rule": rule, "limit": limit})
 
 
+class LayerStoreDamaged(Internal):
+    """The layer store of the sandbox is damaged, or belongs to another base."""
+
+    code: ClassVar[str] = "layer_store_damaged"
+    error_code: ClassVar[str] = "E3018"
+    message: ClassVar[str] = "The layer store of the sandbox is damaged, or belongs to another base."
+    suggestion: ClassVar[str] = "Recreate the sandbox; nothing in the store was changed."
+    http_status: ClassVar[int] = 500
+    connect_code: ClassVar[str] = "internal"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class NoDefaultSandbox(NotFound):
     """This session has no default sandbox."""
 
@@ -597,6 +613,24 @@ class OutputMismatch(Internal):
     suggestion: ClassVar[str] = "This is a defect of the server. Try another tool, and report it."
     http_status: ClassVar[int] = 500
     connect_code: ClassVar[str] = "internal"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class OverlayFailed(Unavailable):
+    """The kernel refused to mount the layers of the workspace."""
+
+    code: ClassVar[str] = "overlay_failed"
+    error_code: ClassVar[str] = "E3016"
+    message: ClassVar[str] = "The kernel refused to mount the layers of the workspace."
+    suggestion: ClassVar[str] = (
+        "Give the agent CAP_SYS_ADMIN or a user namespace, an AppArmor profile that allows mount, and a store on a file system that overlayfs takes as its upper layer."
+    )
+    http_status: ClassVar[int] = 503
+    connect_code: ClassVar[str] = "unavailable"
     retry: ClassVar[Retry] = "never"
     detail_keys: ClassVar[tuple[str, ...]] = ()
 
@@ -864,6 +898,22 @@ class SandboxStateConflict(Conflict):
         super().__init__({"state": state})
 
 
+class SquashInFlight(Conflict):
+    """A squash of these layers runs already."""
+
+    code: ClassVar[str] = "squash_in_flight"
+    error_code: ClassVar[str] = "E3017"
+    message: ClassVar[str] = "A squash of these layers runs already."
+    suggestion: ClassVar[str] = "Wait until it has ended, then try again."
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "failed_precondition"
+    retry: ClassVar[Retry] = "backoff"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class TaskLimit(QuotaError):
     """The sandbox runs as many tasks as it may."""
 
@@ -1062,6 +1112,38 @@ class WorkspaceNotFound(InvalidInput):
         super().__init__({})
 
 
+class WorkspaceSessionLimit(QuotaError):
+    """The sandbox has as many workspace sessions as it may have."""
+
+    code: ClassVar[str] = "workspace_session_limit"
+    error_code: ClassVar[str] = "E3015"
+    message: ClassVar[str] = "The sandbox has as many workspace sessions as it may have."
+    suggestion: ClassVar[str] = "Publish or destroy one, then try again."
+    http_status: ClassVar[int] = 429
+    connect_code: ClassVar[str] = "resource_exhausted"
+    retry: ClassVar[Retry] = "backoff"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class WorkspaceSessionNotFound(NotFound):
+    """There is no such workspace session in the sandbox."""
+
+    code: ClassVar[str] = "workspace_session_not_found"
+    error_code: ClassVar[str] = "E3014"
+    message: ClassVar[str] = "There is no such workspace session in the sandbox."
+    suggestion: ClassVar[str] = "List the sessions of the sandbox, or create one."
+    http_status: ClassVar[int] = 404
+    connect_code: ClassVar[str] = "not_found"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "audit_unavailable": AuditUnavailable,
     "authentication_failed": AuthenticationFailed,
@@ -1089,9 +1171,11 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "internal_error": InternalError,
     "interpreter_failed": InterpreterFailed,
     "invalid_argument": InvalidArgument,
+    "layer_store_damaged": LayerStoreDamaged,
     "no_default_sandbox": NoDefaultSandbox,
     "not_text": NotText,
     "output_mismatch": OutputMismatch,
+    "overlay_failed": OverlayFailed,
     "path_invalid": PathInvalid,
     "permission_denied": PermissionDenied,
     "process_not_found": ProcessNotFound,
@@ -1108,6 +1192,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "sandbox_not_found": SandboxNotFound,
     "sandbox_start_failed": SandboxStartFailed,
     "sandbox_state_conflict": SandboxStateConflict,
+    "squash_in_flight": SquashInFlight,
     "task_limit": TaskLimit,
     "task_not_found": TaskNotFound,
     "template_not_found": TemplateNotFound,
@@ -1120,6 +1205,8 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "unsupported_user": UnsupportedUser,
     "workspace_not_allowed": WorkspaceNotAllowed,
     "workspace_not_found": WorkspaceNotFound,
+    "workspace_session_limit": WorkspaceSessionLimit,
+    "workspace_session_not_found": WorkspaceSessionNotFound,
 }
 
 CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
@@ -1281,11 +1368,13 @@ __all__ = [
     "InterpreterFailed",
     "InvalidArgument",
     "InvalidInput",
+    "LayerStoreDamaged",
     "LimitError",
     "NoDefaultSandbox",
     "NotFound",
     "NotText",
     "OutputMismatch",
+    "OverlayFailed",
     "PathInvalid",
     "PermissionDenied",
     "ProcessNotFound",
@@ -1303,6 +1392,7 @@ __all__ = [
     "SandboxNotFound",
     "SandboxStartFailed",
     "SandboxStateConflict",
+    "SquashInFlight",
     "TaskLimit",
     "TaskNotFound",
     "TemplateNotFound",
@@ -1319,4 +1409,6 @@ __all__ = [
     "UnsupportedUser",
     "WorkspaceNotAllowed",
     "WorkspaceNotFound",
+    "WorkspaceSessionLimit",
+    "WorkspaceSessionNotFound",
 ]

@@ -19,6 +19,20 @@ from cloche_contract._gen.models.agent.filesystem import (
     WatchRequest,
 )
 from cloche_contract._gen.models.agent.interpreter import Context, CreateContextRequest, ExecuteLine, ExecuteRequest
+from cloche_contract._gen.models.agent.layers import (
+    CreateSessionRequest,
+    LayerStatus,
+    LayerStatusRequest,
+    ListSessionsRequest,
+    ListSessionsResponse,
+    PublishResult,
+    PublishSessionRequest,
+    SessionDestroyed,
+    SessionRequest,
+    SquashRequest,
+    SquashResponse,
+    WorkspaceSession,
+)
 from cloche_contract._gen.models.agent.process import (
     CloseStdinRequest,
     Empty,
@@ -113,6 +127,50 @@ class AgentClient:
         message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/contexts", message, headers=headers)
         return Context.model_validate(answer, extra="ignore")
+
+    async def layers_create_session(
+        self, request: CreateSessionRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> WorkspaceSession:
+        """Make a session over the layers in force. The same id again answers with the session that there is."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Layers/CreateSession", message, headers=headers)
+        return WorkspaceSession.model_validate(answer, extra="ignore")
+
+    async def layers_list_sessions(
+        self, request: ListSessionsRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> ListSessionsResponse:
+        """Every live session, oldest first."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Layers/ListSessions", message, headers=headers)
+        return ListSessionsResponse.model_validate(answer, extra="ignore")
+
+    async def layers_publish_session(
+        self, request: PublishSessionRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> PublishResult:
+        """End a session's commands, make its changes the newest layer and destroy it. A rejected one is kept as it is."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Layers/PublishSession", message, headers=headers)
+        return PublishResult.model_validate(answer, extra="ignore")
+
+    async def layers_destroy_session(
+        self, request: SessionRequest, *, headers: Mapping[str, str] = _NONE
+    ) -> SessionDestroyed:
+        """Kill what runs in a session and forget its changes; one that is gone is no error."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Layers/DestroySession", message, headers=headers)
+        return SessionDestroyed.model_validate(answer, extra="ignore")
+
+    async def layers_squash(self, request: SquashRequest, *, headers: Mapping[str, str] = _NONE) -> SquashResponse:
+        """Make one layer of each run of layers that no live session parts, and move idle sessions onto it."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Layers/Squash", message, headers=headers)
+        return SquashResponse.model_validate(answer, extra="ignore")
+
+    async def layers_status(self, request: LayerStatusRequest, *, headers: Mapping[str, str] = _NONE) -> LayerStatus:
+        """The layers in force, what is kept for sessions, and the sessions."""
+        message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.unary("/cloche.Layers/Status", message, headers=headers)
+        return LayerStatus.model_validate(answer, extra="ignore")
 
     async def process_list(
         self, request: ProcessListRequest, *, headers: Mapping[str, str] = _NONE

@@ -16,6 +16,7 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from ..common.network import Denial
+from .layers import PublishResult
 
 
 class Empty(BaseModel):
@@ -145,6 +146,10 @@ class StartRequest(BaseModel):
     tag: Annotated[StrictStr | MISSING, Field(max_length=256)] = MISSING
     """
     Name to find it by.
+    """
+    workspaceSession: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
+    """
+    Workspace session to run in. Left out where the sandbox has layers, it gets one of its own, which is published and destroyed when it has ended.
     """
 
 
@@ -296,6 +301,7 @@ class ProcessEvent(BaseModel):
     keepalive: KeepaliveEvent | MISSING = MISSING
     skipped: SkippedEvent | MISSING = MISSING
     denied: DeniedEvent | MISSING = MISSING
+    published: PublishResult | MISSING = MISSING
     end: EndEvent | MISSING = MISSING
 
 
