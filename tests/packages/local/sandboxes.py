@@ -211,6 +211,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def descendants(pid: int) -> list[int]:
+    """Every process below one that lives."""
+    children: list[int] = []
+    with suppress(OSError):
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [*children, *(below for child in children for below in descendants(child))]
+
+
 async def until_gone(pid: int, within_s: float = 10) -> None:
     """Wait until a process has ended."""
     try:

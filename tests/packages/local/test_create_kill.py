@@ -34,6 +34,7 @@ from cloche_local.provider import LocalProvider
 from tests.packages.local.sandboxes import (
     HOST_ROOT,
     Sandbox,
+    descendants,
     is_running,
     made,
     make_provider,
@@ -116,6 +117,22 @@ async def test_kill_leaves_no_process_no_socket_and_no_folder(provider: LocalPro
             await provider.get(GetRequest(sandbox_id=sandbox.id))
         with pytest.raises(SandboxNotFound):
             await provider.kill(KillRequest(sandbox_id=sandbox.id))
+
+
+@pytest.mark.parametrize("user", ["user", "root"])
+async def test_when_a_kill_has_returned_nothing_of_the_sandbox_runs(provider: LocalProvider, user: str) -> None:
+    """LocalProvider.kill. What left its session, and what root started, is gone too, and is not waited for by us."""
+    if user == "root" and not HOST_ROOT:
+        pytest.skip("one id has no root")
+    async with made(provider) as sandbox:
+        facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
+        started = await sandbox.run("setsid sleep 300 </dev/null >/dev/null 2>&1 & echo", user=user)
+        assert started.exit_code == 0
+        # A spawner of root is a child of the keeper, beside init.
+        below = [pid for pid in descendants(int(facts["keeper_pid"])) if is_running(pid)]
+        assert len(below) >= (4 if user == "root" else 3)
+        await provider.kill(KillRequest(sandbox_id=sandbox.id))
+        assert [pid for pid in below if is_running(pid)] == []
 
 
 @pytest.mark.parametrize("sandbox_id", ["nosuchsandbox", "../../etc", ".mnt", "a/b", "A", "x" * 1024, "\x00"])

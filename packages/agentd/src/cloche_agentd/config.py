@@ -119,6 +119,7 @@ class KeeperHooks:
         on_kill: everything inside is dead and the answer is about to be sent; the keeper ends after it.
         open_user_spawner: start another init that runs as this user; return the keeper's end of its link.
         become: file operations inside the context happen with the rights of this user. Never held over an await.
+        kill_all: kill every process inside and wait for the last one's end, faster than init could. None: init does it.
         memory_kills: how many processes of the sandbox the memory limit has killed so far.
         limit_met: the limit that the sandbox is at just now, as a stop reason; asked when something has failed.
         facts: more keys for GET /cloche/info (deadline, limits).
@@ -138,6 +139,7 @@ class KeeperHooks:
     on_kill: Callable[[], Awaitable[None] | None] = _kill_nothing
     open_user_spawner: Callable[[User], socket.socket] | None = None
     become: Callable[[User], AbstractContextManager[None]] = _become_nobody_else
+    kill_all: Callable[[], Awaitable[None]] | None = None
     memory_kills: Callable[[], int] = _no_kills
     limit_met: Callable[[], str | None] = _no_limit_met
     facts: Callable[[], Mapping[str, object]] = _no_facts

@@ -142,6 +142,12 @@ class Spawner:
         """Kill all children of all inits. Whoever waits for one learns that the sandbox is gone."""
         for link in self._links.values():
             link.give_up_children()
+        if self._hooks.kill_all is not None:
+            # Before they break: an init that is killed is not one that is lost.
+            self.close()
+            await self._hooks.kill_all()
+            return
+        for link in self._links.values():
             try:
                 await link.call({"op": "kill", "leader": 0})
             except LinkLost:

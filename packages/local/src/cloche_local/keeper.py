@@ -78,6 +78,7 @@ class Keeper:
         self._token = ""
         self._changes: Changes | None = None
         self._end_told = False
+        self._root_spawners: list[int] = []
         self.on_renewed: Callable[[], None] = lambda: None
         self.on_left_alone: Callable[[], object] = lambda: None
         self._agent = agent
@@ -239,6 +240,13 @@ class Keeper:
         self._write_deadline()
         self.on_renewed()
 
+    async def kill_all(self) -> None:
+        """Kill process 1 of the sandbox, and by that all others in it; return when the last one is gone."""
+        os.kill(self._nest.init_pid, signal.SIGKILL)
+        # A spawner of root came into the namespace from outside: process 1 cannot end before we have reaped it.
+        for pid in (*self._root_spawners, self._nest.init_pid):
+            await _reap(pid)
+
     def end(self) -> None:
         """Everything inside is dead: let go of the lock, so that nobody lists the sandbox any more."""
         self.tell_end("killed")
@@ -334,6 +342,7 @@ class Keeper:
                 self._be_root_spawner(init_link)
             finally:
                 os._exit(70)
+        self._root_spawners.append(child)
         init_link.close()
         return link
 
@@ -350,6 +359,19 @@ class Keeper:
             self.shape.limits, on, self._ground.filter_program, keep=keep, keeper_pidfd=self._nest.keeper_pidfd
         )
         self._agent.run_init(link, self.shape)
+
+
+async def _reap(pid: int) -> None:
+    """Wait for the end of a child."""
+    pidfd = os.pidfd_open(pid)
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(pidfd, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        asyncio.get_running_loop().remove_reader(pidfd)
+        os.close(pidfd)
+    os.waitpid(pid, 0)
 
 
 def _bound_own_memory() -> None:

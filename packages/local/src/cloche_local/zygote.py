@@ -386,6 +386,7 @@ class _Agentd:
             open_user_spawner=(lambda _user: keeper.open_root_spawner(_leave_loop)) if keeper.has_range() else None,
             become=lambda user: keeper.become(user.uid, user.gid),
             orders=partial(_orders, keeper),
+            kill_all=keeper.kill_all if keeper.shape.protections.pid_namespace else None,
             memory_kills=keeper.memory_kills,
             changes=keeper.changes,
             record=keeper.tell,
