@@ -6,7 +6,6 @@ a second one that imports numpy, pandas and matplotlib and then serves the templ
 """
 
 import asyncio
-import gc
 import json
 import os
 import select
@@ -27,7 +26,7 @@ from cloche_agentd.config import AgentConfig, InitProfile, KeeperHooks, User
 from cloche_agentd.config import Orders as AgentOrders
 from cloche_agentd.init import run_init
 from cloche_agentd.limits import PROTOCOL_VERSION
-from cloche_local import init, journal, keeper, libraries, limits, seccomp, state, users
+from cloche_local import heap, init, journal, keeper, libraries, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
 from cloche_local.egress import fork_egress
 from cloche_local.egress_link import ENVIRONMENT
@@ -120,8 +119,7 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         _prepare_interpreter()
-        gc.collect()
-        gc.freeze()
+        heap.share()
         # A server that has gone meanwhile shows as the end of the control socket, next.
         with suppress(OSError):
             self._control.send(b'{"ready":true}')
