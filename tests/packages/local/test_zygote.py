@@ -15,6 +15,7 @@ from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest,
 from cloche_local import templates
 from cloche_local.provider import LocalProvider
 from tests.packages.local.sandboxes import (
+    Sandbox,
     made,
     make_provider,
     until_gone,
@@ -41,31 +42,49 @@ def _keepers(zygote: int) -> set[int]:
     return {child for child in _children(zygote) if any(_is_init(below) for below in _children(child))}
 
 
-async def _spare(zygote: int, known: set[int] | None = None) -> int:
-    """A keeper besides `known`, once it has made its init."""
-    with anyio.fail_after(10):
-        while not (waiting := _keepers(zygote) - (known or set())):
+async def _spares(zygote: int, known: set[int] | None = None, count: int = 1) -> set[int]:
+    """So many keepers besides `known`, once they have made their inits."""
+    with anyio.fail_after(20):
+        while len(waiting := _keepers(zygote) - (known or set())) < count:
             await anyio.sleep(0.001)
-    return waiting.pop()
+    return waiting
+
+
+async def _spare(zygote: int, known: set[int] | None = None) -> int:
+    return (await _spares(zygote, known)).pop()
 
 
 async def test_the_next_sandbox_is_begun_before_it_is_asked_for(provider: LocalProvider) -> None:
     """The waiting keeper becomes the sandbox's, and another is begun."""
     await provider.warm()
     zygote = zygote_pid()
-    spare = await _spare(zygote)
+    spares = await _spares(zygote, count=2)
     async with made(provider) as sandbox:
-        facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
-        assert int(facts["keeper_pid"]) == spare
-        assert await _spare(zygote, {spare}) != spare
+        keeper = await _keeper(provider, sandbox)
+        assert keeper in spares
+        assert len(await _spares(zygote, {keeper}, 2)) == 2
+
+
+async def test_a_sandbox_that_is_asked_for_right_after_another_has_waited_too(provider: LocalProvider) -> None:
+    """Issue 3, speed: nothing is built between two requests that follow each other."""
+    await provider.warm()
+    spares = await _spares(zygote_pid(), count=2)
+    async with made(provider) as first, made(provider) as second:
+        assert {await _keeper(provider, first), await _keeper(provider, second)} == spares
+
+
+async def _keeper(provider: LocalProvider, sandbox: Sandbox) -> int:
+    return int((await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts["keeper_pid"])
 
 
 async def test_a_waiting_keeper_that_was_killed_is_replaced(provider: LocalProvider) -> None:
-    """A request meets a dead spare: it gets a keeper of its own."""
+    """A request meets dead spares: it gets a keeper of its own."""
     await provider.warm()
-    spare = await _spare(zygote_pid())
-    os.kill(spare, signal.SIGKILL)
-    await until_gone(spare)
+    spares = await _spares(zygote_pid(), count=2)
+    for spare in spares:
+        os.kill(spare, signal.SIGKILL)
+    for spare in spares:
+        await until_gone(spare)
     async with made(provider) as sandbox:
         assert (await sandbox.run("echo yes")).stdout == "yes\n"
 

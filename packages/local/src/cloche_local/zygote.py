@@ -43,6 +43,8 @@ _WARM_AFTER_MS = 60
 _WARM_AT_LAST_S = 0.5
 # Long enough that a burst of requests is over: forking competes with what it answers.
 _IDLE_MS = 15
+# What waits when nobody has asked for a while: one for a request, one for the request right after it.
+_SPARES = 2
 _SPARES_LOST = 2
 # A server may run for weeks and never list.
 _LOGS_TRIMMED_AFTER = 50
@@ -107,7 +109,7 @@ class Zygote:
         self._leaving: list[_Child] = []
         self._shape = hello.shape
         self._known = None if hello.shape is None else decode_shape(hello.shape)
-        self._spare: _Spare | None = None
+        self._spares: list[_Spare] = []
         self._spares_lost = 0
         self._ended = 0
         self._host_uid, self._host_gid = os.getuid(), os.getgid()
@@ -135,20 +137,25 @@ class Zygote:
             self._clean_up()
             if not ready:
                 self._use_idle_time()
-            elif self._warm_wanted and time.monotonic() > self._warm_due and self._warm_control is not None:
+            elif self._wants_warm() and time.monotonic() > self._warm_due:
                 # Requests without a pause must not keep the warm stage away for ever.
-                self._start_warm(self._warm_control)
+                self._start_warm()
 
     def _patience_ms(self) -> int:
-        if self._leaving or self._wants_spare():
+        if self._leaving or (self._wants_spare() and not self._spares):
             return _IDLE_MS
-        return _WARM_AFTER_MS if self._warm_wanted and self._warm_control is not None else -1
+        return _WARM_AFTER_MS if self._wants_warm() or self._wants_spare() else -1
 
     def _use_idle_time(self) -> None:
-        if self._wants_spare():
+        if self._wants_spare() and not self._spares:
             self._prepare_spare()
-        elif self._warm_wanted and self._warm_control is not None:
-            self._start_warm(self._warm_control)
+        elif self._wants_warm():
+            self._start_warm()
+        elif self._wants_spare():
+            self._prepare_spare()
+
+    def _wants_warm(self) -> bool:
+        return self._warm_wanted and self._warm_control is not None
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +192,7 @@ class Zygote:
                 egress = fork_egress(_state_folders(message), shape.protections)
             if shape.may_wait and message["shape"] != self._shape:
                 # What waits for another shape will not be asked for soon.
-                self._drop_spare()
+                self._drop_spares()
                 self._shape, self._known = message["shape"], shape
             pid = self._take_spare(reply, egress) if shape is self._known else None
             if pid is None:
@@ -201,12 +208,13 @@ class Zygote:
             reply.close()
 
     def _take_spare(self, reply: socket.socket, egress: Sequence[int]) -> int | None:
-        """Hand the request to the keeper that waits; returns its pid, or None where there is none."""
-        spare, self._spare = self._spare, None
-        if spare is None or not spare.take(reply, egress):
-            return None
-        self._spares_lost = 0
-        return spare.pid
+        """Hand the request to a keeper that waits; returns its pid, or None where there is none."""
+        while self._spares:
+            spare = self._spares.pop(0)
+            if spare.take(reply, egress):
+                self._spares_lost = 0
+                return spare.pid
+        return None
 
     def _fork_keeper(self, shape: Shape, sandbox_id: str, orders: Orders) -> int:
         """Fork a keeper: for a request, or as a spare that builds the sandbox and waits.
@@ -256,7 +264,7 @@ class Zygote:
     # -- the spare --------------------------------------------------------------------------------------------------
 
     def _wants_spare(self) -> bool:
-        return self._spare is None and self._shape is not None and self._spares_lost < _SPARES_LOST
+        return len(self._spares) < _SPARES and self._shape is not None and self._spares_lost < _SPARES_LOST
 
     def _prepare_spare(self) -> None:
         """Have the next sandbox built, as far as its shape decides it, while nobody waits."""
@@ -264,15 +272,14 @@ class Zygote:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, suppress(OSError):
-            self._spare = _Spare(self._fork_keeper(self._known, "", Orders(theirs, None)), ours)
+            self._spares.append(_Spare(self._fork_keeper(self._known, "", Orders(theirs, None)), ours))
             return
         ours.close()
 
-    def _drop_spare(self) -> None:
-        """Let the waiting keeper end, and everything in it."""
-        if self._spare is not None:
-            self._spare.close()
-            self._spare = None
+    def _drop_spares(self) -> None:
+        """Let the waiting keepers end, and everything in them."""
+        while self._spares:
+            self._spares.pop().close()
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
@@ -288,10 +295,10 @@ class Zygote:
                     self._ended += 1
                     child.note_death(status)
                     self._leaving.append(child)
-                if self._spare is not None and self._spare.pid == pid:
+                if any(spare.pid == pid for spare in self._spares):
                     # This machine refuses what it needs: requests are told so, and no more spares are tried.
                     self._spares_lost += 1
-                    self._drop_spare()
+                    self._drop_spares()
 
     def _clean_up(self) -> None:
         """Remove what ended sandboxes leave; a control group goes only when its last process has."""
@@ -302,15 +309,16 @@ class Zygote:
 
     # -- the warm stage ---------------------------------------------------------------------------------------------
 
-    def _start_warm(self, control: socket.socket) -> None:
+    def _start_warm(self) -> None:
         """Fork the stage that imports the big libraries; it serves the same protocol on its own socket."""
-        self._warm_control = None
-        pid = os.fork()
-        if pid != 0:
+        control, self._warm_control = self._warm_control, None
+        if control is None:
+            return
+        if os.fork() != 0:
             control.close()
             return
         try:
-            self._drop_spare()
+            self._drop_spares()
             self._control.close()
             os.close(self._wake_read)
             os.close(self._wake_write)
