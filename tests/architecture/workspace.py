@@ -23,7 +23,7 @@ ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "mcp-stdio": frozenset({"mcp", "anyio"}),
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),
-    "cli": frozenset({"anyio", "click", "rich"}),
+    "cli": frozenset({"anyio", "click", "pyyaml", "rich"}),
     "compat": frozenset(),
 }
 # Installed by an extra only, and counted with the package where it imports.
@@ -35,7 +35,11 @@ ALLOWED_EXTRAS: Mapping[str, frozenset[str]] = {
 # The contract's models are pydantic models: whoever has the contract has pydantic, its MISSING and its SecretStr.
 WITH_THE_CONTRACT = frozenset({"pydantic", "pydantic_core"})
 # Imported under another name than the distribution's.
-IMPORT_NAMES: Mapping[str, frozenset[str]] = {"mcp": frozenset({"mcp", "mcp_types"}), "pyjwt": frozenset({"jwt"})}
+IMPORT_NAMES: Mapping[str, frozenset[str]] = {
+    "mcp": frozenset({"mcp", "mcp_types"}),
+    "pyjwt": frozenset({"jwt"}),
+    "pyyaml": frozenset({"yaml"}),
+}
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,13 @@ class Refused(click.BadParameter):
         rule: the rule that is broken.
         sentence: what follows the name of the parameter.
         field: that name, where click does not know which parameter it was.
+        fix: what to do, where the help does not tell.
     """
 
-    def __init__(self, rule: str, sentence: str, *, field: str | None = None) -> None:
+    def __init__(self, rule: str, sentence: str, *, field: str | None = None, fix: str | None = None) -> None:
         super().__init__(sentence, param_hint=field)
         self.rule = rule
+        self.fix = fix
 
 
 def explain(error: click.UsageError) -> UsageFailure:
@@ -44,7 +46,7 @@ def explain(error: click.UsageError) -> UsageFailure:
     match error:
         case Refused():
             name = _parameter_name(error)
-            return UsageFailure(name, error.rule, f"{name} {error.message}", fix)
+            return UsageFailure(name, error.rule, f"{name} {error.message}", error.fix or fix)
         case click.MissingParameter():
             name = _parameter_name(error)
             return UsageFailure(name, "required", f"{name} is missing.", fix)

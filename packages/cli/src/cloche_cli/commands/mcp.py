@@ -1,15 +1,11 @@
 """`abx mcp`: serve sandboxes to an agent."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from cloche_cli.lazy import LazyGroup, command
 from cloche_cli.parameters import OneOf, Text, WholeNumber
+from cloche_cli.tool_choice import chosen, tool_options
 from cloche_cli.usage import Refused
-
-if TYPE_CHECKING:
-    from cloche_contract.registry import ToolFilter
 
 TRANSPORTS = ("stdio", "http")
 _HTTP_ONLY = (
@@ -52,7 +48,7 @@ def _start(
 ) -> int:
     if transport == "stdio":
         _refuse_http_options()
-    allowed = _allowed(tools, exclude_tools, read_only)
+    allowed = chosen(tools, exclude_tools, read_only)
     if transport == "stdio":
         from cloche_cli.stdio_server import serve
 
@@ -89,22 +85,6 @@ def _start(
             tools=allowed,
         )
     )
-
-
-def _allowed(tools: tuple[str, ...], exclude_tools: tuple[str, ...], read_only: bool) -> "ToolFilter":
-    """The tools to offer, known to be some."""
-    from cloche_contract.registry import ToolFilter, UnusableFilter, published_set
-
-    allowed = ToolFilter(_names(tools) if tools else None, _names(exclude_tools), read_only)
-    try:
-        allowed.apply(published_set("sandbox"))
-    except UnusableFilter as error:
-        raise Refused("enum", str(error), field="The choice of tools") from None
-    return allowed
-
-
-def _names(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.strip() for word in words for name in word.split(",") if name.strip())
 
 
 def _refuse_http_options() -> None:
@@ -211,17 +191,7 @@ start = command(
             show_default=True,
             help="Sessions that may be open.",
         ),
-        click.Option(
-            ["--tools"], type=Text(2000), multiple=True, metavar="NAME,…", help="Offer these tools only. Repeatable."
-        ),
-        click.Option(
-            ["--exclude-tools"],
-            type=Text(2000),
-            multiple=True,
-            metavar="NAME,…",
-            help="Offer none of these; wins over --tools. Repeatable.",
-        ),
-        click.Option(["--read-only"], is_flag=True, help="Offer only tools that change nothing; wins over both."),
+        *tool_options(),
         click.Option(
             ["--server-id"],
             type=Text(32),
@@ -235,8 +205,9 @@ start = command(
 mcp: click.Group = LazyGroup(
     "mcp",
     help="Serve sandboxes to an agent over the Model Context Protocol.",
-    examples=["abx mcp start", "abx mcp deploy --dry-run"],
+    examples=["abx mcp install --target cursor", "abx mcp start", "abx mcp deploy --dry-run"],
     lazy={
+        "install": "cloche_cli.commands.mcp_install:install",
         "start": "cloche_cli.commands.mcp:start",
         "deploy": "cloche_cli.commands.deploy:deploy",
     },
