@@ -7,7 +7,12 @@ if not __package__:
     # Isolated mode leaves the script's folder out of the path.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cloche_agentd.plain import entry
-
 if __name__ == "__main__":
-    entry()
+    if sys.argv[1:2] == ["--container"]:
+        from cloche_agentd import container
+
+        container.entry(sys.argv[2])
+    else:
+        from cloche_agentd import plain
+
+        plain.entry()

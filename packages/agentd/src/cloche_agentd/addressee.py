@@ -12,6 +12,9 @@ from .httpwire import BadRequest, Head
 def names_of(address: tuple[str, int]) -> frozenset[str]:
     """Return the `Host` headers of requests that are meant for a listener."""
     host, port = address[:2]
+    if not host.startswith("127."):
+        # Inside a container: its engine publishes the port on the host's loopback address, under a number of its own.
+        return frozenset(("127.0.0.1", "localhost"))
     return frozenset((f"{host}:{port}", f"localhost:{port}"))
 
 
@@ -21,7 +24,8 @@ def check_addressee(head: Head, names: frozenset[str]) -> None:
     Raises:
         BadRequest: 403.
     """
-    if head.headers.get("host", "").lower() not in names:
+    host = head.headers.get("host", "").lower()
+    if host not in names and host.rpartition(":")[0] not in names:
         raise BadRequest(403, "this address answers as 127.0.0.1 and localhost only")
     if "origin" in head.headers:
         raise BadRequest(403, "this address does not answer web pages")

@@ -73,14 +73,8 @@ BACKEND_CAUSE_VALUES: Final[tuple[BackendCause, ...]] = (
     "zygote_failed",
 )
 
-BaseProblem: TypeAlias = Literal["special_file", "unreadable", "changing", "name_not_text", "disk_full"]
-BASE_PROBLEM_VALUES: Final[tuple[BaseProblem, ...]] = (
-    "special_file",
-    "unreadable",
-    "changing",
-    "name_not_text",
-    "disk_full",
-)
+BaseProblem: TypeAlias = Literal["special_file", "unreadable", "changing", "disk_full"]
+BASE_PROBLEM_VALUES: Final[tuple[BaseProblem, ...]] = ("special_file", "unreadable", "changing", "disk_full")
 
 Capability: TypeAlias = Literal[
     "lifecycle",
