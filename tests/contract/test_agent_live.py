@@ -35,7 +35,7 @@ STRICT = {
     agent.FILESYSTEM_LIST_DIR: agent.ListDirResponse,
     agent.FILESYSTEM_MAKE_DIR: agent.EntryResponse,
     agent.FILESYSTEM_MOVE: agent.EntryResponse,
-    agent.FILESYSTEM_REMOVE: agent.Empty,
+    agent.FILESYSTEM_REMOVE: agent.RemoveResponse,
     agent.PROCESS_LIST: agent.ProcessListResponse,
     agent.PROCESS_START: agent.ProcessMessage,
     agent.INTERPRETER_EXECUTE: agent.ExecuteLine,

@@ -354,8 +354,8 @@ def test_folders_are_made_moved_and_removed(client: Client, agent: PlainAgent) -
     moved = client.rpc("/filesystem.Filesystem/Move", {"source": "m/n", "destination": "other/place"})
     assert moved.value["entry"]["path"] == f"{agent.home}/other/place"
     assert (agent.home / "other/place/f").read_bytes() == b"1"
-    assert client.rpc("/filesystem.Filesystem/Remove", {"path": "other"}).value == {}
-    assert client.rpc("/filesystem.Filesystem/Remove", {"path": "other"}).value == {}
+    assert client.rpc("/filesystem.Filesystem/Remove", {"path": "other"}).value == {"removed": True}
+    assert client.rpc("/filesystem.Filesystem/Remove", {"path": "other"}).value == {"removed": False}
     assert not (agent.home / "other").exists()
 
 

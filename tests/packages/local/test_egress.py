@@ -303,10 +303,23 @@ async def test_an_update_holds_at_once(folder: Path, usable: None, host: Host) -
         with pytest.raises(InvalidArgument):
             await provider.update_network(UpdateNetworkRequest(sandbox_id=sandbox.id, allow=["*"]))
         changed = await provider.update_network(
-            UpdateNetworkRequest(sandbox_id=sandbox.id, allow=["docs.example.org"], remove=[host.rule, "never.there"])
+            UpdateNetworkRequest(sandbox_id=sandbox.id, allow=["docs.example.org"], remove=[host.rule])
         )
         assert changed.rules == ["docs.example.org"]
         assert await _status(sandbox, host.url) == "403"
+
+
+async def test_f24_a_rule_to_remove_that_is_not_there_is_refused(folder: Path, usable: None, host: Host) -> None:
+    """container-use#320: taken for removed, a rule that was written in another way would stay open."""
+    provider = make_provider(folder)
+    async with opened(provider), made(provider, egress=[host.rule, "docs.example.org"]) as sandbox:
+        wanted = UpdateNetworkRequest(sandbox_id=sandbox.id, allow=["a.example"], remove=[host.rule, "never.there"])
+        with pytest.raises(InvalidArgument) as refusal:
+            await provider.update_network(wanted)
+        assert (refusal.value.details["field"], refusal.value.details["rule"]) == ("remove", "enum")
+        rules = (await provider.update_network(UpdateNetworkRequest(sandbox_id=sandbox.id))).rules
+        assert rules == [host.rule, "docs.example.org"]
+        assert await _status(sandbox, host.url) == "200"
 
 
 # -- the process on the host -------------------------------------------------------------------------------------------

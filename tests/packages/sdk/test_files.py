@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cloche_contract.errors import InvalidArgument
+from cloche_contract.errors import ContextNotFound, FileNotFound, InvalidArgument, TaskNotFound
 from cloche_sdk import AsyncSandbox
 
 
@@ -48,3 +48,26 @@ async def test_metadata_of_another_form_is_refused(
         await sandbox.files.write(f"{tmp_path}/file", "x", metadata=metadata)
     assert refused.value.details["field"] == "metadata"
     assert not (tmp_path / "file").exists()
+
+
+async def test_f24_what_removes_or_ends_nothing_says_so(sandbox: AsyncSandbox, tmp_path: Path) -> None:
+    """container-use#320: a name with a slip in it must not look like work that is done."""
+    await sandbox.files.make_dir(f"{tmp_path}/d/e")
+    await sandbox.files.write(f"{tmp_path}/file", "x")
+    for name in ("d", "file"):
+        assert await sandbox.files.remove(f"{tmp_path}/{name}") is True
+        assert await sandbox.files.remove(f"{tmp_path}/{name}") is False
+    assert await sandbox.files.make_dir(f"{tmp_path}/new") is True
+    assert await sandbox.files.make_dir(f"{tmp_path}/new") is False
+    assert await sandbox.commands.kill(4_194_303) is False
+    assert await sandbox.pty.kill(4_194_303) is False
+    for call in (sandbox.contexts.remove, sandbox.contexts.restart, sandbox.contexts.interrupt):
+        with pytest.raises(ContextNotFound):
+            await call("nobody")
+    for call in (sandbox.tasks.cancel, sandbox.tasks.get):
+        with pytest.raises(TaskNotFound):
+            await call("0" * 32)
+    with pytest.raises(FileNotFound):
+        await sandbox.files.rename(f"{tmp_path}/nothing", f"{tmp_path}/b")
+    with pytest.raises(FileNotFound):
+        await sandbox.files.watch(f"{tmp_path}/nothing")

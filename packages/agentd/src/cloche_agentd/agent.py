@@ -252,6 +252,9 @@ class Agent:
         except ValueError:
             text = "a rule is a host, *.host, an address or a network, with or without :port"
             raise invalid_argument(text, "allow") from None
+        except LookupError:
+            text = "a rule to remove is not in force; nothing changed"
+            raise AgentError("not_found", text, "invalid_argument", field="remove") from None
         except OSError:
             raise AgentError("unavailable", "the egress process does not answer", "provider_unavailable") from None
         if rules is None:

@@ -128,7 +128,7 @@ class KeeperHooks:
         orders: awaited once, before the first request is taken; what it raises ends the agent. None where the
             configuration is whole from the start.
         update_network: add and remove rules of the allowlist; returns those in force, or None where the sandbox has
-            no allowlist. ValueError: one is malformed.
+            no allowlist. ValueError: one is malformed; LookupError: one to remove is not in force.
         record: something happened that the sandbox's owner may read later: `call`, `command_ended`, `code_ended`,
             `denied`. Never a payload, a path or a value; must not block and not fail.
         changes: one page of what programs changed in the file system: how many entries at most, and the cursor of the

@@ -114,10 +114,10 @@ class FilesystemService:
             if is_folder:
                 await remove_tree(target, lambda: self._hooks.become(user))
         except FileNotFoundError:
-            pass
+            return {"removed": False}
         except OSError as error:
             raise from_os_error(error, path) from error
-        return {}
+        return {"removed": True}
 
     def _watchable(self, path: str) -> str:
         folder = self._resolver.target(path)

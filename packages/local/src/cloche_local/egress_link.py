@@ -97,13 +97,18 @@ class EgressLink:
 
         Raises:
             ValueError: a rule is malformed, or there are too many. Nothing changed.
+            LookupError: one to remove is not in force. Nothing changed.
             OSError: the egress process is gone or does not answer.
         """
         async with self._updating:
             if not add and not remove:
                 return list(self._texts)
             gone = set(parse_rules(remove))
-            kept = [rule for rule in parse_rules(self._texts) if rule not in gone]
+            rules = parse_rules(self._texts)
+            if not gone.issubset(rules):
+                # One that is written in another way than it was added would else stay, and nobody would know.
+                raise LookupError("not in force")
+            kept = [rule for rule in rules if rule not in gone]
             texts = [str(rule) for rule in parse_rules([*map(str, kept), *add])]
             self._control.setblocking(False)
             try:

@@ -55,7 +55,7 @@ async def update_rules(socket_path: str, token: str, allow: Sequence[str], remov
 
     Raises:
         UnsupportedOperation: the sandbox was made without a network.
-        InvalidArgument: there would be too many rules.
+        InvalidArgument: there would be too many rules, or one to remove is not in force; nothing changed.
         ProviderUnavailable, ProviderTimeout: it did not answer; its rules may have changed.
     """
     body = json.dumps({"add": list(allow), "remove": list(remove)}).encode()
@@ -66,6 +66,8 @@ async def update_rules(socket_path: str, token: str, allow: Sequence[str], remov
     except agent_call.AgentRefused as refused:
         if refused.status == 501:
             raise UnsupportedOperation(capability="egress") from refused
+        if refused.status == 404:
+            raise InvalidArgument(field="remove", rule="enum") from refused
         if refused.status == 400:
             raise InvalidArgument(field="allow", rule="maxItems") from refused
         raise ProviderUnavailable from refused

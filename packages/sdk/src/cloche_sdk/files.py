@@ -142,9 +142,11 @@ class AsyncFiles:
             return False
         return True
 
-    async def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all it holds; that there is none is no error."""
-        await answered(agent_client(self._channel).filesystem_remove(build(agent.RemoveRequest, path=path)))
+    async def remove(self, path: str) -> bool:
+        """Remove a file, or a directory with all it holds; False when there is none."""
+        done = await answered(agent_client(self._channel).filesystem_remove(build(agent.RemoveRequest, path=path)))
+        # The agent of a platform may not tell.
+        return done.removed is MISSING or done.removed
 
     async def rename(self, source: str, destination: str) -> FileEntry:
         """Move a file or directory.

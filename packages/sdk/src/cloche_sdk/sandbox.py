@@ -405,7 +405,7 @@ class AsyncSandbox:
         Connections that lose their rule are cut.
 
         Raises:
-            InvalidArgument: a rule is malformed; nothing changed.
+            InvalidArgument: a rule is malformed, or one to remove is not in force; nothing changed.
             UnsupportedOperation: it was made without a network, or its provider has no allowlists.
         """
         return await self._link.update_network(allow, remove)

@@ -73,6 +73,9 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
     "RemoveRequest": {
         "path": ("string", True, 1, 4096, (), "", ""),
     },
+    "RemoveResponse": {
+        "removed": ("boolean", False, None, None, (), "", ""),
+    },
     "StatRequest": {
         "path": ("string", True, 1, 4096, (), "", ""),
     },

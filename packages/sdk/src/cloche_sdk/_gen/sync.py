@@ -479,9 +479,9 @@ class Files:
         """Make a directory and its parents; False when it is there already."""
         return _PORTAL.call(self._wrapped.make_dir, path)
 
-    def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all it holds; that there is none is no error."""
-        _PORTAL.call(self._wrapped.remove, path)
+    def remove(self, path: str) -> bool:
+        """Remove a file, or a directory with all it holds; False when there is none."""
+        return _PORTAL.call(self._wrapped.remove, path)
 
     def rename(self, source: str, destination: str) -> FileEntry:
         """Move a file or directory.
@@ -1234,7 +1234,7 @@ class Sandbox:
         Connections that lose their rule are cut.
 
         Raises:
-            InvalidArgument: a rule is malformed; nothing changed.
+            InvalidArgument: a rule is malformed, or one to remove is not in force; nothing changed.
             UnsupportedOperation: it was made without a network, or its provider has no allowlists.
         """
         return _PORTAL.call(self._wrapped.update_network, allow=allow, remove=remove)

@@ -11,6 +11,7 @@ from cloche_contract._gen.models.agent.filesystem import (
     MakeDirRequest,
     MoveRequest,
     RemoveRequest,
+    RemoveResponse,
     StatRequest,
     WatcherCreated,
     WatcherEvents,
@@ -92,11 +93,11 @@ class AgentClient:
         answer = await self._transport.unary("/filesystem.Filesystem/Move", message, headers=headers)
         return EntryResponse.model_validate(answer, extra="ignore")
 
-    async def filesystem_remove(self, request: RemoveRequest, *, headers: Mapping[str, str] = _NONE) -> Empty:
-        """Remove a file, or a directory with all it holds."""
+    async def filesystem_remove(self, request: RemoveRequest, *, headers: Mapping[str, str] = _NONE) -> RemoveResponse:
+        """Remove a file, or a directory with all it holds; that there is none is told, and no error."""
         message = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.unary("/filesystem.Filesystem/Remove", message, headers=headers)
-        return Empty.model_validate(answer, extra="ignore")
+        return RemoveResponse.model_validate(answer, extra="ignore")
 
     async def filesystem_create_watcher(
         self, request: WatchRequest, *, headers: Mapping[str, str] = _NONE

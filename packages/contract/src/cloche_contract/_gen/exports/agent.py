@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.agent.filesystem import MakeDirRequest as MakeDirRequest
     from cloche_contract._gen.models.agent.filesystem import MoveRequest as MoveRequest
     from cloche_contract._gen.models.agent.filesystem import RemoveRequest as RemoveRequest
+    from cloche_contract._gen.models.agent.filesystem import RemoveResponse as RemoveResponse
     from cloche_contract._gen.models.agent.filesystem import StatRequest as StatRequest
     from cloche_contract._gen.models.agent.filesystem import WatcherCreated as WatcherCreated
     from cloche_contract._gen.models.agent.filesystem import WatcherEvents as WatcherEvents
@@ -158,6 +159,7 @@ _WHERE = {
     "REPLACED_LAYERS_VALUES": "cloche_contract._gen.enums",
     "RejectClass": "cloche_contract._gen.enums",
     "RemoveRequest": "cloche_contract._gen.models.agent.filesystem",
+    "RemoveResponse": "cloche_contract._gen.models.agent.filesystem",
     "ReplacedLayers": "cloche_contract._gen.enums",
     "SIGNAL_VALUES": "cloche_contract._gen.enums",
     "SQUASH_DISPOSITION_VALUES": "cloche_contract._gen.enums",
@@ -254,6 +256,7 @@ __all__ = [
     "REPLACED_LAYERS_VALUES",
     "RejectClass",
     "RemoveRequest",
+    "RemoveResponse",
     "ReplacedLayers",
     "SIGNAL_VALUES",
     "SQUASH_DISPOSITION_VALUES",

@@ -200,6 +200,20 @@ class RemoveRequest(BaseModel):
     """
 
 
+class RemoveResponse(BaseModel):
+    """
+    What was done.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    removed: StrictBool | MISSING = MISSING
+    """
+    Whether there was something to remove; left out by agents that cannot tell.
+    """
+
+
 class WatchRequest(BaseModel):
     """
     Which directory to watch.
