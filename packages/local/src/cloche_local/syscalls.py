@@ -5,12 +5,16 @@ zygote makes the first call before any sandbox exists, so that nothing is loaded
 """
 
 import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ctypes import CDLL, Array, c_char
 
-# unshare(2), namespaces(7)
+# clone(2), unshare(2), namespaces(7)
+_CLONE_VM = 0x00000100
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
 CLONE_NEWUTS = 0x04000000
@@ -74,6 +78,7 @@ _IN_CLOEXEC = 0o2000000
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _MADV_COLLAPSE = 25
 _CAP_VERSION_3 = 0x20080522
+_STACK_BYTES = 16384
 
 # Numbers differ per machine below 424 only; from there on every architecture shares one table.
 _OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
@@ -120,6 +125,28 @@ def _long(value: int) -> object:
 def unshare(flags: int) -> None:
     """Move this process into new namespaces."""
     _check(load().unshare(flags), "unshare")
+
+
+@contextmanager
+def paused_process(namespaces: int) -> Generator[int]:
+    """A process in new namespaces that runs nothing, inside the block.
+
+    It shares our memory, so that none is copied, and waits in pause(2) on a stack of its own until it is killed.
+    """
+    import ctypes
+
+    libc = load()
+    stack = ctypes.create_string_buffer(_STACK_BYTES)
+    libc.clone.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+    # Aligned as both architectures want it.
+    top = ctypes.addressof(stack) + _STACK_BYTES & ~15
+    flags = namespaces | _CLONE_VM | signal.SIGCHLD
+    pid = _check(libc.clone(ctypes.cast(libc.pause, ctypes.c_void_p), top, flags, None), "clone")
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def setns(fd: int, kind: int) -> None:

@@ -5,7 +5,8 @@ none. An ordinary user has one id, shown as 1000 inside.
 """
 
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from cloche_local import syscalls as sys_
@@ -58,55 +59,49 @@ def lease_range(slots: str) -> tuple[int, int]:
 def open_range(slots: str, process_limit: int) -> IdRange:
     """Lease a range and make a user namespace over it. Host root only; the caller is single-threaded.
 
-    A short-lived child enters the new namespace: the map of a range must be written from outside. It first becomes
-    the range's root. A namespace's processes are also counted for whoever made it, against the RLIMIT_NPROC that
-    held then; made by an id that nobody else has, that bounds the sandbox as a whole, whatever ids its root takes.
+    A process that runs nothing is made in the new namespace: the map of a range must be written from outside.
+
+    Raises:
+        OSError: every range is taken, or a step was refused.
     """
     # Nothing can be imported as an id that may not read the host's Python.
     sys_.load()
     base, lock_fd = lease_range(slots)
-    ready_read, ready_write = os.pipe2(os.O_CLOEXEC)
-    hold_read, hold_write = os.pipe2(os.O_CLOEXEC)
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(hold_write)
-            _become_owner(base, process_limit)
-            sys_.unshare(sys_.CLONE_NEWUSER)
-            os.write(ready_write, b"1")
-            # Ends with us: the pipe's write end is then closed and this read returns.
-            os.read(hold_read, 1)
-        finally:
-            os._exit(1)
-    os.close(ready_write)
-    os.close(hold_read)
     try:
-        if os.read(ready_read, 1) != b"1":
-            raise PermissionError(1, "unshare")
-        _write(f"/proc/{child}/uid_map", f"0 {base} {RANGE_SIZE}")
-        _write(f"/proc/{child}/gid_map", f"0 {base} {RANGE_SIZE}")
-        userns_fd = os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+        with ExitStack() as ended:
+            with _as_owner(base, process_limit):
+                pid = ended.enter_context(sys_.paused_process(sys_.CLONE_NEWUSER))
+            _write(f"/proc/{pid}/uid_map", f"0 {base} {RANGE_SIZE}")
+            _write(f"/proc/{pid}/gid_map", f"0 {base} {RANGE_SIZE}")
+            return IdRange(base, lock_fd, os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC))
     except BaseException:
         os.close(lock_fd)
         raise
-    finally:
-        os.close(ready_read)
-        os.close(hold_write)
-        os.waitpid(child, 0)
-    return IdRange(base, lock_fd, userns_fd)
 
 
-def _become_owner(base: int, process_limit: int) -> None:
+@contextmanager
+def _as_owner(base: int, process_limit: int) -> Generator[None]:
+    """Be the range's root inside the block, with the sandbox's limit of processes.
+
+    A namespace's processes are also counted for whoever made it, against the RLIMIT_NPROC that held then; made by an
+    id that nobody else has, that bounds the sandbox as a whole, whatever ids its root takes.
+    """
     import resource
 
-    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    if hard != resource.RLIM_INFINITY:
-        # A root without CAP_SYS_RESOURCE cannot go above.
-        process_limit = min(process_limit, hard)
-    resource.setrlimit(resource.RLIMIT_NPROC, (process_limit, process_limit))
-    os.setgroups([])
-    os.setresgid(base, base, base)
-    os.setresuid(base, base, base)
+    limits = resource.getrlimit(resource.RLIMIT_NPROC)
+    uid, gid = os.geteuid(), os.getegid()
+    # A root without CAP_SYS_RESOURCE cannot go above.
+    most = process_limit if limits[1] == resource.RLIM_INFINITY else min(process_limit, limits[1])
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, limits[1]))
+    os.setresgid(base, base, gid)
+    os.setresuid(base, base, uid)
+    try:
+        yield
+    finally:
+        # The saved ids are what allows it.
+        os.setresuid(uid, uid, uid)
+        os.setresgid(gid, gid, gid)
+        resource.setrlimit(resource.RLIMIT_NPROC, limits)
 
 
 def _write(path: str, text: str) -> None:
