@@ -1,14 +1,14 @@
 """Install each wheel alone, import all of it, and compare what came along with the allowed list.
 
 `nox -s standalone` runs this, with the names of package folders to check fewer. It proves what
-architecture 3.11 promises: one distribution of the workspace is useful without the others.
+architecture 3.11 promises: one distribution of the workspace is useful without the others, as the first
+example of its README says. With `cli` comes what `abx mcp deploy` writes, started and called.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +20,10 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.architecture.workspace import ALLOWED_THIRD_PARTY, ROOT, Package, packages
+from tests.architecture.artefact import check_artefact
+from tests.architecture.readme_example import run_example
+from tests.architecture.wheelhouse import build, download, environment, install, run
+from tests.architecture.workspace import ALLOWED_THIRD_PARTY, Package, packages
 
 # Runs in the new environment: imports every module and tells which distributions are there.
 _INSIDE = """
@@ -38,7 +41,11 @@ print(json.dumps({"modules": imported, "distributions": sorted(d.metadata["Name"
 """
 
 # Modules of a package that need an extra, which a plain install does not have.
-_NEEDS_EXTRA = {"contract": "cloche_contract.serving", "testkit": "cloche_testkit.mcp_client"}
+_NEEDS_EXTRA = {
+    "cli": "cloche_cli.http_server cloche_cli.stdio_server",
+    "contract": "cloche_contract.serving",
+    "testkit": "cloche_testkit.mcp_client",
+}
 
 
 @dataclass(frozen=True)
@@ -104,58 +111,41 @@ def _installed(name: str) -> bool:
     return next(iter(metadata.distributions(name=name)), None) is not None
 
 
-def build(package: Package, folder: Path) -> Path:
-    """The wheel of a package."""
-    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / package.key)], package.folder)
-    (wheel,) = (folder / package.key).glob("*.whl")
-    return wheel
-
-
-def download(wheels: Mapping[str, Path], wheelhouse: Path) -> None:
-    """Fetch the third parties of all packages, once. The environments are then made without an index."""
-    # Packages of ours are named by path: a stranger's distribution of the same name on an index is never taken.
-    ours = [str(wheel) for wheel in wheels.values()]
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheelhouse)]
-    run([*pip, "--constraint", str(ROOT / "constraints.txt"), *ours], wheelhouse)
-
-
 def check(package: Package, wheelhouse: Path) -> Finding:
     """Install one package in an environment of its own and look at what is there."""
     started = time.monotonic()
-    environment = wheelhouse / f"venv-{package.key}"
-    python = environment / "bin" / "python"
-    run([sys.executable, "-m", "venv", "--without-pip", str(environment)], wheelhouse)
-    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
-    exactly = f"{package.name}=={package.project['version']}"
-    run([*uv, "--no-index", "--find-links", str(wheelhouse), exactly], wheelhouse)
+    python = environment(wheelhouse / f"venv-{package.key}")
+    install(python, wheelhouse, [f"{package.name}=={package.project['version']}"])
     inside = [str(python), "-I", "-c", _INSIDE, package.source.name, _NEEDS_EXTRA.get(package.key, "")]
     report = json.loads(run(inside, wheelhouse).splitlines()[-1])
     extra = {normal(name) for name in report["distributions"]} - allowed_distributions(package)
     problems = [f"installs {name}, which is not on its list" for name in sorted(extra)]
     for script in package.project.get("scripts", {}):
-        run([str(environment / "bin" / str(script)), "--help"], wheelhouse)
+        run([str(python.parent / str(script)), "--help"], wheelhouse)
+    problems += run_example(package, python, wheelhouse)
     return Finding(package.key, int(report["modules"]), time.monotonic() - started, problems)
 
 
-def run(command: list[str], folder: Path) -> str:
-    """The standard output of a command that must succeed."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command[:6])} … ended with {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+def deployed(wheels: Mapping[str, Path], wheelhouse: Path) -> Finding:
+    """Start what base `cloche` writes for a deployment, in an environment of its own."""
+    started = time.monotonic()
+    minor = check_artefact(wheelhouse / "venv-cli" / "bin" / "abx", wheels, wheelhouse, _INSIDE)
+    return Finding(f"artefact 3.{minor}", 0, time.monotonic() - started, [])
 
 
 def main(chosen: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="cloche-standalone-") as name, ThreadPoolExecutor(2) as pool:
         folder = Path(name)
-        built = {package.key: pool.submit(build, package, folder) for package in packages()}
-        download({key: future.result() for key, future in built.items()}, folder)
+        building = {package.key: pool.submit(build, package, folder) for package in packages()}
+        wheels = {key: future.result() for key, future in building.items()}
+        download(map(str, wheels.values()), folder)
         wanted = [package for package in packages() if not chosen or package.key in chosen]
-        checks = [pool.submit(check, package, folder) for package in wanted]
-        findings = [future.result() for future in checks]
+        findings = [future.result() for future in [pool.submit(check, package, folder) for package in wanted]]
+        if not chosen or "cli" in chosen:
+            findings.append(deployed(wheels, folder))
     for finding in findings:
         verdict = "; ".join(finding.problems) or "alone, as allowed"
-        sys.stdout.write(f"{finding.package:12} {finding.modules:4} modules  {finding.seconds:5.1f} s  {verdict}\n")
+        sys.stdout.write(f"{finding.package:14} {finding.modules:4} modules  {finding.seconds:5.1f} s  {verdict}\n")
     return 1 if any(finding.problems for finding in findings) else 0
 
 

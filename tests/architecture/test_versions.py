@@ -17,9 +17,12 @@ def test_siblings_are_required_within_their_minor_version() -> None:
     """Additive inside a minor, so single packages can be upgraded alone."""
     version = version_in(files()[0])
     for package in packages():
-        for line in package.requirements:
+        extras = [line for lines in package.project.get("optional-dependencies", {}).values() for line in lines]
+        for line in [*package.requirements, *extras]:
             if line.startswith("cloche"):
-                assert re.fullmatch(rf"cloche[a-z-]*(\[[a-z,-]+\])?~={re.escape(version)}", line), (package.name, line)
+                sibling = line.partition(";")[0]
+                form = rf"cloche[a-z-]*(\[[a-z,-]+\])?~={re.escape(version)}"
+                assert re.fullmatch(form, sibling), (package.name, line)
 
 
 def test_the_contract_has_a_version_of_its_own() -> None:
@@ -27,8 +30,8 @@ def test_the_contract_has_a_version_of_its_own() -> None:
 
 
 def test_a_bump_moves_the_version_and_the_requirements_on_siblings() -> None:
-    before = 'version = "0.1.0"\ndependencies = ["cloche-contract[mcp]~=0.1.0", "httpx>=0.28"]\n'
-    after = 'version = "0.2.0"\ndependencies = ["cloche-contract[mcp]~=0.2.0", "httpx>=0.28"]\n'
+    before = 'version = "0.1.0"\ndependencies = ["cloche-contract[mcp]~=0.1.0", "cloche-x~=0.1.0; m", "httpx>=1"]\n'
+    after = 'version = "0.2.0"\ndependencies = ["cloche-contract[mcp]~=0.2.0", "cloche-x~=0.2.0; m", "httpx>=1"]\n'
     assert bumped(before, "0.2.0") == after
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.architecture.workspace import ROOT, packages
 
 _VERSION = re.compile(r'^version = "([^"]+)"$', re.MULTILINE)
-_SIBLING = re.compile(r'("cloche(?:-[a-z-]+)?(?:\[[a-z,-]+\])?~=)[0-9.]+"')
+_SIBLING = re.compile(r'("cloche(?:-[a-z-]+)?(?:\[[a-z,-]+\])?~=)[0-9.]+(?=[";])')
 
 
 def files() -> list[Path]:
@@ -24,7 +24,7 @@ def version_in(path: Path) -> str:
 
 def bumped(text: str, version: str) -> str:
     """The text of a pyproject.toml with its own version and those of its siblings replaced."""
-    return _SIBLING.sub(rf'\g<1>{version}"', _VERSION.sub(f'version = "{version}"', text))
+    return _SIBLING.sub(rf"\g<1>{version}", _VERSION.sub(f'version = "{version}"', text))
 
 
 def main(arguments: list[str]) -> int:

@@ -12,7 +12,9 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import TextContent
 
+from cloche_cli import extras
 from cloche_contract.registry import published_set
+from tests.packages.cli.ran import Abx
 
 WITHIN_S = 60
 
@@ -116,3 +118,11 @@ async def test_a_choice_of_tools_that_cannot_be_meant_ends_at_once(environ: dict
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"tool" in done.stderr
     assert b"s3cret" not in done.stderr
+
+
+def test_a_server_whose_part_is_not_installed_says_how_to_get_it(abx: Abx, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Base `cloche` has no MCP library: the extra brings it."""
+    monkeypatch.setattr(extras, "find_spec", {"cloche_mcp_http": object()}.get)
+    ran = abx(["--json", "mcp", "start"])
+    assert (ran.status, ran.out) == (2, "")
+    assert "pip install 'cloche[mcp]'" in ran.err

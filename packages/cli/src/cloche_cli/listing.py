@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Final
 
 from cloche_cli.invocation import Invocation, current
@@ -111,7 +111,7 @@ def _matches(record: SandboxRecord, filters: Sequence[tuple[str, str]]) -> bool:
 def _print(found: Sequence[SandboxMetadata], invocation: Invocation) -> None:
     from cloche_cli.tables import print_table
 
-    now = datetime.now(UTC)
+    now = datetime.now(timezone.utc)
     rows = [
         (entry.sandbox_id, entry.template or "-", entry.status, ago(entry.started_at, now), ahead(entry.end_at, now))
         for entry in found

@@ -19,14 +19,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if words == ["mcp", "start"]:
-            from cloche_cli.stdio_server import serve
-
-            return serve()
+            try:
+                from cloche_cli.stdio_server import serve
+            except ModuleNotFoundError:
+                pass  # the extra `mcp` is not installed: the command says so
+            else:
+                return serve()
         if _makes_a_local_sandbox(words):
             # Its process loads while we do: most of a cold start is importing.
-            from cloche_local import early
-
-            early.begin()
+            try:
+                from cloche_local import early
+            except ModuleNotFoundError:
+                pass  # Python 3.10 has no local provider
+            else:
+                early.begin()
         from cloche_cli.launch import launch
 
         return launch(words)

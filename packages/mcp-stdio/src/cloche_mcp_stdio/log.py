@@ -8,6 +8,8 @@ import sys
 
 _KNOWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
+_LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARNING": logging.WARNING, "ERROR": logging.ERROR}
+
 
 def log_to_stderr(level: str) -> None:
     """Write our records from this level on, and warnings of everybody else.
@@ -18,8 +20,7 @@ def log_to_stderr(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Facts("%(levelname)s %(name)s: %(message)s"))
     handler.addFilter(_ours_or_serious)
-    numbers = logging.getLevelNamesMapping()
-    logging.basicConfig(handlers=[handler], level=numbers.get(level.strip().upper(), logging.WARNING))
+    logging.basicConfig(handlers=[handler], level=_LEVELS.get(level.strip().upper(), logging.WARNING))
 
 
 class _Facts(logging.Formatter):

@@ -2,6 +2,7 @@
 
 import click
 
+from cloche_cli.extras import require
 from cloche_cli.lazy import LazyGroup, command
 from cloche_cli.parameters import OneOf, Text, WholeNumber
 from cloche_cli.tool_choice import chosen, tool_options
@@ -48,6 +49,7 @@ def _start(
 ) -> int:
     if transport == "stdio":
         _refuse_http_options()
+    require("mcp", "cloche_mcp_stdio", "cloche_mcp_http")
     allowed = chosen(tools, exclude_tools, read_only)
     if transport == "stdio":
         from cloche_cli.stdio_server import serve
