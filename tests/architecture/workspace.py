@@ -23,7 +23,7 @@ ALLOWED_THIRD_PARTY: Mapping[str, frozenset[str]] = {
     "mcp-stdio": frozenset({"mcp", "anyio"}),
     "local": frozenset({"anyio"}),
     "testkit": frozenset({"pytest", "syrupy", "anyio"}),
-    "cli": frozenset({"anyio", "click", "pyyaml", "rich"}),
+    "cli": frozenset({"anyio", "click", "pyyaml", "rich", "tomli"}),
     "compat": frozenset(),
 }
 # Installed by an extra only, and counted with the package where it imports.

@@ -6,11 +6,16 @@ stands in a way that lines cannot be cut at (in one line, or below a dotted key)
 
 import json
 import re
-import tomllib
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from cloche_cli.clients.edit import Broken, Edited, Unsafe, line_end, lines_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _HEADER = re.compile(rf"[ \t]*\[\[?[ \t]*({_KEY}(?:[ \t]*\.[ \t]*{_KEY})*)[ \t]*\]\]?[ \t]*(?:#.*)?\Z")
