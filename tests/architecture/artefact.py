@@ -37,8 +37,8 @@ def runtime_python() -> str:
 def _candidates() -> Iterator[str]:
     on_path = shutil.which("python3.10")
     yield from [on_path] if on_path else []
-    for root in (Path.home() / ".pyenv" / "versions", Path(os.environ.get("PYENV_ROOT", "/nowhere")) / "versions"):
-        yield from (str(path) for path in sorted(root.glob("3.10.*/bin/python3.10")))
+    # Several Pythons of one manager stand side by side.
+    yield from (str(path) for path in sorted(Path(sys.base_prefix).parent.glob("3.10.*/bin/python3.10")))
 
 
 def _is_310(python: str) -> bool:
