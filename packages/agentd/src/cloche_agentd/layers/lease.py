@@ -25,6 +25,16 @@ class Leases:
         """Keep the layers of this manifest, which is in force, for the holder."""
         self._held[holder] = _Lease(manifest, manifest.ids)
 
+    def moved(self, holder: str, manifest: Manifest) -> None:
+        """The holder reads the layers in force now that show what it has read so far."""
+        lease = self._held[holder]
+        wanted = set(lease.current)
+        lease.held = Manifest(manifest.version, tuple(each for each in manifest.layers if each.layer_id in wanted))
+
+    def hold(self, holder: str, manifest: Manifest) -> None:
+        """Keep the layers of this manifest for somebody who is soon done: a squash may reach across."""
+        self._held[holder] = _Lease(manifest, ())
+
     def give_up(self, holder: str) -> None:
         """Keep nothing more for the holder."""
         self._held.pop(holder, None)

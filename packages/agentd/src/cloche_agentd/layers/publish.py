@@ -21,6 +21,27 @@ UPPER: Final = "upper"
 WORK: Final = "work"
 
 
+def make_session(store: Store, session_id: str) -> None:
+    """Make the folders of a session over the layers in force, and lease them to it.
+
+    The root of what it writes looks like the root of what it reads.
+    """
+    store.door.mkdir(store.sessions, session_id, 0o700)
+    session = open_folder(store.sessions, session_id)
+    try:
+        with store.view(store.manifest) as view:
+            root = os.fstat(view.fds[0])
+            store.door.mkdir(session, WORK, 0o700)
+            store.door.mkdir(session, UPPER, stat.S_IMODE(root.st_mode))
+            copy_facts(store.door, Found(view.fds[0], ".", root), session, UPPER)
+    except OSError as error:
+        remove(store.door, store.sessions, session_id)
+        raise _translated(error) from error
+    finally:
+        os.close(session)
+    store.leases.take(session_id, store.manifest)
+
+
 def examine(store: Store, session_id: str) -> Plan:
     """Say what publishing this session would do. Nothing may write into it meanwhile.
 
