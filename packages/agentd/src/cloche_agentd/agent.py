@@ -32,6 +32,7 @@ from .spawner import Spawner
 from .tasks import TaskService
 from .transfers import FileTransfers
 from .upload_parts import PartialUploads
+from .workspaces import Workspaces
 
 UnaryMethod = Callable[[Mapping[str, object], User], Awaitable[Mapping[str, object]]]
 Answer = Coroutine[None, None, None]
@@ -39,7 +40,7 @@ Answer = Coroutine[None, None, None]
 _UNAUTHORIZED: Final = "unauthorized access, please provide a valid access token or method signing if supported"
 _PLAIN_PATHS: Final = (
     *("/execute", "/files", "/metrics", "/envs", "/contexts"),
-    *("/cloche/info", "/cloche/kill", "/cloche/network", "/cloche/changes"),
+    *("/cloche/info", "/cloche/kill", "/cloche/network", "/cloche/changes", "/cloche/layers/export"),
 )
 _INTERPRETER_PORT: Final = "49999"
 
@@ -98,6 +99,8 @@ class Agent:
                 finally:
                     server.close()
                     self._spawner.close()
+                    if self._workspaces is not None:
+                        self._workspaces.close()
                 # What still runs is cancelled: its connections are closed and its processes are dying.
                 raise _Ended
         except* _Ended:
@@ -127,7 +130,8 @@ class Agent:
     def _compose(self, link_socket: socket.socket, tasks: asyncio.TaskGroup) -> None:
         self._spawner = Spawner(self._config, self._hooks, link_socket, self._ended.set)
         processes = Processes(self._spawner, self._hooks, tasks)
-        self._process_service = ProcessService(self._config, processes)
+        self._workspaces = self._open_workspaces(processes, tasks)
+        self._process_service = ProcessService(self._config, processes, self._workspaces)
         self._filesystem = FilesystemService(self._config, self._hooks)
         self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks)
         self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded)
@@ -138,6 +142,7 @@ class Agent:
             **{f"/process.Process/{name}": method for name, method in self._process_service.unary.items()},
             **{f"/filesystem.Filesystem/{name}": method for name, method in self._filesystem.unary.items()},
             **{f"/cloche.Tasks/{name}": method for name, method in self._tasks.unary.items()},
+            **{f"/cloche.Layers/{name}": method for name, method in self._layer_methods().items()},
         }
         self._streams = {
             "/filesystem.Filesystem/WatchDir": self._filesystem.watchers.watch_dir,
@@ -145,6 +150,13 @@ class Agent:
             "/process.Process/Connect": self._process_service.connect,
             "/process.Process/StreamInput": self._process_service.stream_input,
         }
+
+    def _open_workspaces(self, processes: Processes, tasks: asyncio.TaskGroup) -> Workspaces | None:
+        link = self._hooks.workspace
+        return None if link is None else Workspaces(link, self._config, self._spawner, processes, tasks)
+
+    def _layer_methods(self) -> Mapping[str, UnaryMethod]:
+        return {} if self._workspaces is None else self._workspaces.unary
 
     def end(self) -> None:
         """Make `run` return 0: the sandbox's time is over. Init kills everything when its link closes."""
@@ -197,6 +209,8 @@ class Agent:
                 return self._network(exchange)
             case ("POST", "/cloche/changes"):
                 return self._changes(exchange)
+            case ("POST", "/cloche/layers/export") if self._workspaces is not None:
+                return self._workspaces.export(exchange)
             case (_, path) if path == "/contexts" or path.startswith("/contexts/"):
                 return self._interpreters.contexts(exchange)
             case (_, path) if is_rpc(path):

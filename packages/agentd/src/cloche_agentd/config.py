@@ -133,6 +133,8 @@ class KeeperHooks:
             `denied`. Never a payload, a path or a value; must not block and not fail.
         changes: one page of what programs changed in the file system: how many entries at most, and the cursor of the
             page before. ValueError: no page gave it. None where nothing can tell.
+        workspace: link to the workspace host (`workspace_host.start_host`). With it, commands run in workspace
+            sessions over layers. None: there are no layers.
     """
 
     on_renew: Callable[[int], None] = _renew_nothing
@@ -149,6 +151,7 @@ class KeeperHooks:
     update_network: Callable[[Sequence[str], Sequence[str]], Awaitable[Sequence[str] | None]] = _no_network
     record: Callable[[str, Mapping[str, object]], None] = _record_nothing
     changes: Callable[[int, str], Awaitable[Mapping[str, object]]] | None = None
+    workspace: socket.socket | None = None
 
 
 @dataclass(frozen=True, slots=True)

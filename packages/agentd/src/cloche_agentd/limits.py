@@ -123,3 +123,9 @@ MULTIPART_HEAD_BYTES = 16 * 1024
 MULTIPART_PARTS = 1000
 
 LIFETIME_MAX_S = 86400
+
+WORKSPACE_SESSIONS = 64
+WORKSPACE_PATIENCE_S = 900.0
+"""How long the workspace host may take for one request: a publish of very many files, a squash."""
+WORKSPACE_END_S = 10.0
+EXPORT_PIECE_BYTES = 1024 * 1024

@@ -101,13 +101,15 @@ class InitLink:
                     os.close(fd)
             self._outbox.clear()
 
-    async def call(self, request: Message, fds: Sequence[int] = ()) -> Message:
+    async def call(
+        self, request: Message, fds: Sequence[int] = (), *, patience_s: float = limits.LINK_REPLY_TIMEOUT_S
+    ) -> Message:
         """Ask init for something and return its answer. The descriptors are duplicated, not taken.
 
         Raises:
             LinkLost: init is gone or does not answer.
         """
-        return (await self._ask(request, fds))[0]
+        return (await self._ask(request, fds, patience_s))[0]
 
     async def start(self, request: Message, fds: Sequence[int]) -> tuple[int, Exit] | Message:
         """Ask for a child. Return its pid and its exit, or init's refusal.
@@ -115,11 +117,11 @@ class InitLink:
         Raises:
             LinkLost: init is gone or does not answer.
         """
-        reply, child = await self._ask(request, fds)
+        reply, child = await self._ask(request, fds, limits.LINK_REPLY_TIMEOUT_S)
         pid = reply.get("pid")
         return reply if child is None or not isinstance(pid, int) else (pid, child)
 
-    async def _ask(self, request: Message, fds: Sequence[int]) -> Reply:
+    async def _ask(self, request: Message, fds: Sequence[int], patience_s: float) -> Reply:
         if self.lost:
             raise LinkLost
         self._next_id += 1
@@ -128,7 +130,7 @@ class InitLink:
         self._calls[number] = future
         try:
             self._send({**request, "id": number}, fds)
-            async with asyncio.timeout(limits.LINK_REPLY_TIMEOUT_S):
+            async with asyncio.timeout(patience_s):
                 return await future
         except TimeoutError:
             raise LinkLost from None

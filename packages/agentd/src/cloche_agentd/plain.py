@@ -13,11 +13,13 @@ from .agent import run_keeper
 from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User
 from .init import run_init
 from .link import open_link
+from .workspace_host import WorkspaceSetup, start_host
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the agent until it is killed; return its exit status."""
     options = _parser().parse_args(arguments)
+    workspace = _workspace(options)
     keeper_end, init_end = open_link()
     # Init first: what it inherits must not hold the token, because user code is a fork of it.
     if os.fork() == 0:
@@ -28,7 +30,13 @@ def main(arguments: Sequence[str]) -> int:
     config = _configuration(options)
     with _removed_at_end(options.socket):
         _say("ready")
-        return run_keeper(config, keeper_end, listeners, KeeperHooks())
+        return run_keeper(config, keeper_end, listeners, KeeperHooks(workspace=workspace))
+
+
+def _workspace(options: argparse.Namespace) -> socket.socket | None:
+    if not options.layers:
+        return None
+    return start_host(WorkspaceSetup(options.layers, options.base, options.workspace))
 
 
 def _become_init(link: socket.socket, options: argparse.Namespace) -> None:
@@ -53,7 +61,7 @@ def _configuration(options: argparse.Namespace) -> AgentConfig:
         access_token=_token(options),
         envs=dict(pair.split("=", 1) for pair in options.env),
         users=(User("user", os.getuid(), os.getgid(), home),),
-        workdir=home,
+        workdir=options.workspace or home,
         path=options.path,
         tmp_dir=options.tmp_dir,
         file_root=root,
@@ -110,6 +118,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--path", default=DEFAULT_PATH, help="PATH of commands")
     parser.add_argument("--tmp-dir", default="/tmp", help="folder for what lasts no longer than a call")
     parser.add_argument("--import-path", action="append", default=[], help="folder that user code may import from")
+    parser.add_argument("--layers", metavar="STORE", help="run commands in workspace sessions over the layers in STORE")
+    parser.add_argument("--base", help="read-only folder below the layers")
+    parser.add_argument("--workspace", help="folder where sessions see base and layers")
     parser.add_argument("--open-contexts", action="store_true", help="accept /contexts without a token")
     return parser
 

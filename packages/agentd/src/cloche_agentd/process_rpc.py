@@ -17,6 +17,7 @@ from .processes import Frame, Process, Processes, Subscriber
 from .pumps import InputPipe
 from .spawner import Launch
 from .terminal import size_of
+from .workspaces import Workspaces, no_session
 
 _SIGNALS: Final = {
     "SIGNAL_SIGTERM": 15,
@@ -35,9 +36,10 @@ Json = Mapping[str, object]
 class ProcessService:
     """Answers the Process RPCs."""
 
-    def __init__(self, config: AgentConfig, processes: Processes) -> None:
+    def __init__(self, config: AgentConfig, processes: Processes, workspaces: Workspaces | None = None) -> None:
         self._config = config
         self._processes = processes
+        self._workspaces = workspaces
         self.unary = {
             "List": self._list,
             "SendInput": self._send_input,
@@ -51,16 +53,20 @@ class ProcessService:
         try:
             request = await read_stream_request(exchange)
             launch, config, tag = self._launch(request, user)
+            session = no_session(request) if self._workspaces is None else await self._workspaces.enter(request)
             exchange.watch()
-            process = await self._processes.start(
-                launch,
-                config,
-                tag,
-                stdin=fields.flag(request, "stdin"),
-                size=size_of(request) if request.get("pty") is not None else None,
-                timeout_s=connect.timeout_of(exchange.head.headers) or None,
-                output_limit=limit_in(exchange.head.headers),
-            )
+            async with session.admission():
+                process = await self._processes.start(
+                    session.place(launch),
+                    config,
+                    tag,
+                    stdin=fields.flag(request, "stdin"),
+                    size=size_of(request) if request.get("pty") is not None else None,
+                    timeout_s=connect.timeout_of(exchange.head.headers) or None,
+                    output_limit=limit_in(exchange.head.headers),
+                    conclude=session.conclude,
+                )
+                session.began(process)
         except AgentError as error:
             refuse_stream(exchange, error)
             return

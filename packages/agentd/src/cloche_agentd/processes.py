@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -72,6 +72,7 @@ BY_FILTER: Final = 128 + signal.SIGSYS
 TIMED_OUT: Final = Ending(128 + signal.SIGKILL, int(signal.SIGKILL), "timeout")
 TOO_MUCH_OUTPUT: Final = Ending(128 + signal.SIGKILL, int(signal.SIGKILL), "output_limit")
 Frame = bytes
+Conclusion = Callable[[], Awaitable[Frame]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +96,7 @@ class Process:
         history: History,
     ) -> None:
         self.child = child
-        self.pid = child.pid
+        self.pid = child.number
         self.config: Mapping[str, object] = config
         self.tag = tag
         self.stdin = stdin
@@ -108,6 +109,7 @@ class Process:
         self.outputs: list[OutputPipe] = []
         self.timer: asyncio.TimerHandle | None = None
         self.stopped_by = ""
+        self.conclude: Conclusion | None = None
         self.budget = OutputBudget(None, lambda: None)
         self.denial_mark = 0
 
@@ -216,11 +218,14 @@ class Processes:
         size: Size | None = None,
         timeout_s: float | None,
         output_limit: int | None = None,
+        conclude: Conclusion | None = None,
     ) -> Process:
         """Start a command, on a terminal of this size if there is one.
 
         Its tree is killed after `timeout_s`, and its streams then end with deadline_exceeded; and when it prints more
         than `output_limit` bytes over all streams, and they then end with the stop reason `output_limit`.
+
+        What `conclude` returns when it has ended is sent before its end.
 
         Raises:
             AgentError: it could not be started.
@@ -234,6 +239,7 @@ class Processes:
         else:
             process = await self._start_on_pipes(launch, config, tag, stdin=stdin)
         process.denial_mark = denial_mark
+        process.conclude = conclude
         process.budget = OutputBudget(output_limit, lambda: self._stop(process, "output_limit"))
         self._running[process.pid] = process
         process.child.exit.add_done_callback(lambda done: self._on_exit(process, done.result(), kills_before))
@@ -345,6 +351,12 @@ class Processes:
             self._finish(process, TOO_MUCH_OUTPUT, last)
 
     def _finish(self, process: Process, ending: Ending, last_frame: Frame) -> None:
+        if process.conclude is not None:
+            # It has ended: nothing stops it any more.
+            process.stopped_by = process.stopped_by or "exit"
+            conclude, process.conclude = process.conclude, None
+            run_in_background(self._tasks, self._conclude(process, ending, last_frame, conclude))
+            return
         denied = [dict(entry) for entry in self._hooks.denials_since(process.denial_mark)]
         if denied:
             last_frame = connect.message({"event": {"denied": {"targets": denied}}}) + last_frame
@@ -359,6 +371,9 @@ class Processes:
             self._ended[process.pid] = process
             while len(self._ended) > limits.EXITED_KEPT:
                 self._ended.pop(next(iter(self._ended))).history.drop()
+
+    async def _conclude(self, process: Process, ending: Ending, last_frame: Frame, conclude: Conclusion) -> None:
+        self._finish(process, ending, await conclude() + last_frame)
 
     def _keep(self, spent_bytes: int) -> None:
         """Account for kept output, and forget some where there is too much of it."""

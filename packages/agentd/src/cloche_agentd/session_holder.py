@@ -127,9 +127,7 @@ class _Holder:
     def _mount(self, layer_ids: Sequence[str]) -> None:
         lower = [open_folder(self._layers, layer_id) for layer_id in layer_ids]
         try:
-            overlay.mount_overlay(
-                self._own_fds, [*lower, self._base], self._upper, self._work, self._place.target
-            )
+            overlay.mount_overlay(self._own_fds, [*lower, self._base], self._upper, self._work, self._place.target)
         finally:
             for fd in lower:
                 os.close(fd)

@@ -8,11 +8,16 @@ import socket
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from .config import AgentConfig, KeeperHooks, User
 from .failures import AgentError
 from .killtree import MARKER
 from .link import Exit, InitLink, LinkLost
+
+_PIDS: Final = 1 << 22
+"""More than there are process numbers in a namespace (proc(5), pid_max)."""
+_SLOTS: Final = 1023
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ class Child:
     marker: str
     exit: Exit
     link: InitLink
+    number: int
+    """What clients call it: `pid` is that of the init's own namespace, and workspace sessions have one each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,8 @@ class Launch:
     cwd: Sequence[str]
     envs: Mapping[str, str]
     argv: Sequence[str] = ()
+    session: str = ""
+    """Workspace session to start it in; empty is outside of any."""
 
 
 def sandbox_lost() -> AgentError:
@@ -48,6 +57,8 @@ class Spawner:
         self._hooks = hooks
         self._lost = lost
         self._links: dict[str, InitLink] = {config.spawner_user: InitLink(first, lost)}
+        self._sessions: dict[str, tuple[InitLink, int]] = {}
+        self._slot = 0
 
     def environment(self, launch: Launch, marker: str) -> dict[str, str]:
         """Return the whole environment of a child: nothing of the host's is in it."""
@@ -90,7 +101,7 @@ class Spawner:
         Raises:
             AgentError: as `spawn`.
         """
-        launch = Launch(launch.user, launch.cwd, {"TERM": "xterm-256color", **launch.envs}, launch.argv)
+        launch = Launch(launch.user, launch.cwd, {"TERM": "xterm-256color", **launch.envs}, launch.argv, launch.session)
         return await self._start("spawn", launch, (), {"argv": list(launch.argv), "terminal": terminal})
 
     async def interpreter(self, launch: Launch, fds: Sequence[int]) -> Child:
@@ -110,7 +121,7 @@ class Spawner:
             raise AgentError(error.code, error.message, "interpreter_failed") from error
 
     async def _start(self, op: str, launch: Launch, fds: Sequence[int], more: Mapping[str, object]) -> Child:
-        link = self._link_of(launch.user)
+        link, first_number = self._link_of(launch)
         marker = uuid.uuid4().hex
         request = {"op": op, "cwd": list(launch.cwd), "env": self.environment(launch, marker), **more}
         try:
@@ -119,7 +130,7 @@ class Spawner:
             raise sandbox_lost() from None
         if isinstance(started, tuple):
             pid, child_exit = started
-            return Child(pid, marker, child_exit, link)
+            return Child(pid, marker, child_exit, link, first_number + pid)
         raise _refusal(started, launch)
 
     async def signal(self, child: Child, number: int, *, group: bool) -> bool:
@@ -140,7 +151,7 @@ class Spawner:
 
     async def kill_everything(self) -> None:
         """Kill all children of all inits. Whoever waits for one learns that the sandbox is gone."""
-        for link in self._links.values():
+        for link in self._everywhere():
             link.give_up_children()
         if self._hooks.kill_all is not None:
             # Before they break: an init that is killed is not one that is lost.
@@ -155,10 +166,43 @@ class Spawner:
 
     def close(self) -> None:
         """Close the links: each init kills what is left and ends."""
-        for link in self._links.values():
+        for link in self._everywhere():
             link.close()
 
-    def _link_of(self, user: User) -> InitLink:
+    # -- workspace sessions -------------------------------------------------------------------------------------
+
+    def open_session(self, session_id: str, link: socket.socket, lost: Callable[[], None]) -> None:
+        """Start children by the init behind this link when a launch names the session."""
+        self._slot = self._slot % _SLOTS + 1
+        self._sessions[session_id] = InitLink(link, lost), self._slot * _PIDS
+
+    async def kill_session(self, session_id: str) -> None:
+        """Kill everything in a session; its init lives on."""
+        if session_id in self._sessions:
+            try:
+                await self._sessions[session_id][0].call({"op": "kill", "leader": 0})
+            except LinkLost:
+                return
+
+    def close_session(self, session_id: str) -> None:
+        """Close a session's link: its init ends."""
+        link, _ = self._sessions.pop(session_id, (None, 0))
+        if link is not None:
+            link.close()
+            link.give_up_children()
+
+    def _everywhere(self) -> list[InitLink]:
+        return [*self._links.values(), *(link for link, _ in self._sessions.values())]
+
+    def _link_of(self, launch: Launch) -> tuple[InitLink, int]:
+        if not launch.session:
+            return self._link_of_user(launch.user), 0
+        if launch.session not in self._sessions:
+            text = "there is no such workspace session"
+            raise AgentError("not_found", text, "workspace_session_not_found")
+        return self._sessions[launch.session]
+
+    def _link_of_user(self, user: User) -> InitLink:
         link = self._links.get(user.name)
         if link is not None and not link.lost:
             return link

@@ -7,6 +7,7 @@ forks of it. It may mount; the keeper need not. It serves one request after the 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Final, NoReturn, cast
 from . import guest_calls, link, overlay
 from .layers import export, publish
 from .layers.door import Door
-from .layers.failure import LayerError, NoSpace, NoSuchSession, OverlayFailed, StoreDamaged
+from .layers.failure import LayerError, NoSpace, OverlayFailed, StoreDamaged
 from .layers.plan import Plan
 from .layers.squash import squash
 from .layers.store import SESSION_ID, Store
@@ -262,14 +263,17 @@ class Host:
         holder.control.send(json.dumps(request).encode())
         said = cast("dict[str, object]", json.loads(holder.control.recv(64 * 1024) or b'{"disposition": "faulty"}'))
         if said["disposition"] == "migrated":
-            store.leases.moved(session_id, store.manifest)
-        elif said["disposition"] == "faulty":
+            moved = store.leases.moved(session_id, store.manifest)
+            return {**said, "manifest_version": moved.version, "layer_ids": list(moved.ids)}
+        if said["disposition"] == "faulty":
             self._discard(session_id)
         return said
 
     def _status(self) -> dict[str, object]:
         store = self._opened()
-        layers = [{"layer_id": each.layer_id, "entries": each.entries, "bytes": each.size} for each in store.manifest.layers]
+        layers = [
+            {"layer_id": each.layer_id, "entries": each.entries, "bytes": each.size} for each in store.manifest.layers
+        ]
         return {
             "manifest_version": store.manifest.version,
             "workspace_root": self.setup.target,
@@ -318,8 +322,6 @@ def _send_export(
         for fd in others:
             os.close(fd)
         with contextlib.suppress(OSError):
-            import fcntl
-
             fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_BYTES)
         manifest = store.manifest
         facts = (manifest.version, manifest.ids, session_ids)

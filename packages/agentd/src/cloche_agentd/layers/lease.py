@@ -25,11 +25,12 @@ class Leases:
         """Keep the layers of this manifest, which is in force, for the holder."""
         self._held[holder] = _Lease(manifest, manifest.ids)
 
-    def moved(self, holder: str, manifest: Manifest) -> None:
+    def moved(self, holder: str, manifest: Manifest) -> Manifest:
         """The holder reads the layers in force now that show what it has read so far."""
         lease = self._held[holder]
         wanted = set(lease.current)
         lease.held = Manifest(manifest.version, tuple(each for each in manifest.layers if each.layer_id in wanted))
+        return lease.held
 
     def hold(self, holder: str, manifest: Manifest) -> None:
         """Keep the layers of this manifest for somebody who is soon done: a squash may reach across."""
