@@ -1,0 +1,368 @@
+"""Workspace sessions: real overlays, as whoever runs the tests and, where that is root, as an ordinary user too."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import struct
+import sys
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloche_agentd._gen import messages, wire
+from tests.packages.agentd.plain_agent import PROGRAM, Client, PlainAgent, Ran, processes_with, running_agent
+from tests.packages.local import ordinary
+
+Json = dict[str, Any]
+BASE = {"a.txt": "one\ntwo\nthree\nfour\nfive\n", "b": "b\n", "dir/x": "x\n", "dir/y": "y\n"}
+
+
+@dataclass
+class Desk:
+    """An agent with layers, and a client of it."""
+
+    agent: PlainAgent
+    client: Client
+    folder: Path
+
+    def rpc(self, path: str, message: Json) -> Json:
+        """Call a method that must not be refused; its answer keeps to what is declared."""
+        reply = self.client.rpc(path, message)
+        assert reply.status == 200, reply.body
+        return reply.value
+
+    def session(self, session_id: str) -> Json:
+        """Make a session."""
+        made = self.rpc(wire.LAYERS_CREATE_SESSION, {"session_id": session_id})
+        messages.check("WorkspaceSession", made)
+        return made
+
+    def run(self, command: str, session_id: str = "") -> Ran:
+        """Run a command in a session, or in one of its own."""
+        return self.client.run(command, more={"workspaceSession": session_id} if session_id else None)
+
+    def publish(self, session_id: str, **more: object) -> Json:
+        """Publish a session."""
+        result = self.rpc(wire.LAYERS_PUBLISH_SESSION, {"session_id": session_id, **more})
+        messages.check("PublishResult", result)
+        return result
+
+    def squash(self) -> Json:
+        """Squash the stack."""
+        result = self.rpc(wire.LAYERS_SQUASH, {})
+        messages.check("SquashResponse", result)
+        return result
+
+    def status(self) -> Json:
+        """Return the state of the stack."""
+        result = self.rpc(wire.LAYERS_STATUS, {})
+        messages.check("LayerStatus", result)
+        return result
+
+    def export(self, **request: object) -> list[tuple[Json, bytes]]:
+        """Return the records of an export."""
+        reply = self.client.call("POST", wire.ROUTE_EXPORT_LAYERS, json.dumps(request).encode())
+        assert reply.status == 200, reply.body
+        return list(records(reply.body))
+
+    def left(self) -> list[str]:
+        """What there is in the store beside layers."""
+        return [name for part in ("sessions", "staging") for name in os.listdir(self.folder / "store" / part)]
+
+
+def records(data: bytes) -> Iterator[tuple[Json, bytes]]:
+    """Read an export stream; each head keeps to what is declared."""
+    at = 0
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        head = json.loads(data[at + 4 : at + 4 + length])
+        messages.check("ExportRecord", head)
+        at += 4 + length + head["payload"]
+        yield head, data[at - head["payload"] : at]
+
+
+def named(found: list[tuple[Json, bytes]], kind: str) -> list[str]:
+    """Paths of the records of one kind, in their order."""
+    return [base64.b64decode(head["path"]).decode() for head, _ in found if head["kind"] == kind]
+
+
+def _users() -> list[str]:
+    return ["this user", "ordinary user"] if os.geteuid() == 0 else ["this user"]
+
+
+def _program(user: str) -> tuple[str, ...]:
+    if user == "this user":
+        return (sys.executable, "-I", "-S", str(PROGRAM))
+    if lacking := ordinary.missing():
+        pytest.skip(lacking)
+    python = ordinary.system_python() or ""
+    return (
+        "setpriv",
+        f"--reuid={ordinary.UID}",
+        f"--regid={ordinary.UID}",
+        "--clear-groups",
+        python,
+        "-I",
+        "-S",
+        str(PROGRAM),
+    )
+
+
+def lay_out(folder: Path, base: dict[str, str]) -> tuple[str, ...]:
+    """Make a base and an empty store; return the options of an agent that uses them."""
+    for name in ("store", "base", "workspace"):
+        (folder / name).mkdir()
+    for path, text in base.items():
+        (folder / "base" / path).parent.mkdir(exist_ok=True, parents=True)
+        (folder / "base" / path).write_text(text)
+    return ("--layers", f"{folder}/store", "--base", f"{folder}/base", "--workspace", f"{folder}/workspace")
+
+
+@pytest.fixture(params=_users())
+def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Desk]:
+    """An agent with an empty stack over a small base."""
+    program = _program(request.param)
+    options = lay_out(tmp_path, BASE)
+    (tmp_path / "home").mkdir()
+    if request.param != "this user":
+        for folder, _, _ in os.walk(tmp_path):
+            os.chown(folder, ordinary.UID, ordinary.UID)
+        for parent in tmp_path.parents[:3]:
+            os.chmod(parent, 0o755)
+    with running_agent(tmp_path, *options, program=program) as agent, agent.client() as client:
+        yield Desk(agent, client, tmp_path)
+
+
+def test_sessions_are_private_until_they_are_published_and_then_the_next_one_sees_them(desk: Desk) -> None:
+    """Issue 7: overlay per session; base and layers are read-only below it."""
+    desk.session("one")
+    desk.session("two")
+    desk.run("echo mine > new; rm b; mkdir -p deep/er; ln -s ../../new deep/er/link", "one")
+    assert desk.run("cat new; cat b", "two").stdout == b"b\n"
+    result = desk.publish("one")
+    assert (result["outcome"], result["entries"]) == ("published", 5)
+    # It was made before: it still reads what it read.
+    assert desk.run("cat new; cat b", "two").stdout == b"b\n"
+    desk.session("three")
+    assert desk.run("cat deep/er/link; ls", "three").stdout == b"mine\na.txt\ndeep\ndir\nnew\n"
+    assert [each["session_id"] for each in desk.status()["sessions"]] == ["two", "three"]
+    assert (desk.folder / "base/b").read_text() == "b\n"
+    assert desk.client.rpc(wire.LAYERS_PUBLISH_SESSION, {"session_id": "one"}).status == 404
+
+
+def test_a_command_without_a_session_has_one_of_its_own_that_is_published_and_destroyed(desk: Desk) -> None:
+    """Issue 7: an implicit exec publishes and destroys."""
+    frames = list(
+        desk.client.frames(wire.PROCESS_START, {"process": {"cmd": "/bin/sh", "args": ["-c", "echo hi > n"]}})
+    )
+    events = [frame["event"] for flags, frame in frames if not flags]
+    assert [next(iter(event)) for event in events] == ["start", "published", "end"]
+    messages.check("PublishResult", events[1]["published"])
+    assert events[1]["published"]["outcome"] == "published"
+    assert desk.run("cat n; exit 3").end["exitCode"] == 3
+    status = desk.status()
+    assert (status["sessions"], len(status["layers"]), desk.left()) == ([], 1, [])
+    refused = desk.client.run("true", process={"cmd": "/no/such/program"})
+    assert refused.failure == "command_failed_to_start"
+    assert (desk.status()["sessions"], desk.left()) == ([], [])
+
+
+def test_what_two_sessions_changed_in_one_file_is_merged_by_lines_or_refused_and_kept(desk: Desk) -> None:
+    """Issue 7: conflict detection by content, three-way text merge, modes kept; a refused session lives on."""
+    for name in ("one", "two", "three"):
+        desk.session(name)
+    desk.run("sed -i s/one/ONE/ a.txt", "one")
+    desk.run("sed -i s/five/FIVE/ a.txt; chmod 750 a.txt", "two")
+    desk.run("sed -i s/one/1/ a.txt; echo kept > kept", "three")
+    assert desk.publish("one")["outcome"] == "published"
+    second = desk.publish("two")
+    assert (second["outcome"], second["merged"]) == ("published", ["a.txt"])
+    third = desk.publish("three")
+    assert (third["outcome"], third["reject_class"]) == ("rejected", "source_conflict")
+    assert third["conflicts"] == [{"path": "a.txt", "reason": "content"}]
+    seen = desk.run("cat a.txt; stat -c %a a.txt").stdout
+    assert seen == b"ONE\ntwo\nthree\nfour\nFIVE\n750\n"
+    assert desk.run("cat kept a.txt", "three").stdout == b"kept\n1\ntwo\nthree\nfour\nfive\n"
+    desk.run("git -v > /dev/null 2>&1; cp /dev/null a.txt; rm a.txt", "three")
+    assert desk.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": "three"}) == {"session_id": "three", "existed": True}
+    assert desk.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": "three"}) == {"session_id": "three", "existed": False}
+    assert desk.left() == []
+
+
+def test_a_squash_tells_each_live_session_whether_it_was_moved_or_keeps_its_layers(desk: Desk) -> None:
+    """Seed 003, squash_layerstacks: dispositions identity, leased, migrated; blocks between leases."""
+    desk.session("bare")
+    first = [desk.run(f"echo {number} > n{number}").end["exitCode"] for number in range(3)]
+    assert first == [0, 0, 0]
+    desk.session("idle")
+    desk.session("busy")
+    running = desk.client.start("echo up; read x", process=None, more={"workspaceSession": "busy", "stdin": True})
+    running.until(b"up")
+    with desk.agent.client() as other:
+        for number in range(3, 5):
+            assert other.run(f"echo {number} > n{number}").end["exitCode"] == 0
+        reply = other.rpc(wire.LAYERS_SQUASH, {})
+        assert reply.status == 200, reply.body
+        result = reply.value
+        messages.check("SquashResponse", result)
+        dispositions = {each["session_id"]: each["disposition"] for each in result["swept_sessions"]}
+        assert dispositions == {"bare": "identity", "idle": "migrated", "busy": "leased"}
+        assert [len(block["replaced_layer_ids"]) for block in result["squashed_blocks"]] == [2, 3]
+        assert [block["replaced_layers"] for block in result["squashed_blocks"]] == ["reclaimed", "leased"]
+        assert result["squashed_blocks"][1]["blocked_reasons"] == ["busy: commands run in the session"]
+        status = other.rpc(wire.LAYERS_STATUS, {}).value
+        assert len(status["layers"]) == 2
+        assert len(status["leased_layer_ids"]) == 3
+        idle = other.run("ls; echo more > more", more={"workspaceSession": "idle"})
+        assert idle.stdout == b"a.txt\nb\ndir\nn0\nn1\nn2\n"
+        pid = running.ran.pid
+        other.rpc(
+            wire.PROCESS_SEND_INPUT, {"process": {"pid": pid}, "input": {"stdin": base64.b64encode(b"\n").decode()}}
+        )
+        assert running.wait().end["exitCode"] == 0
+        # Idle now: the next squash moves it, and the old layers go.
+        again = other.rpc(wire.LAYERS_SQUASH, {}).value
+        assert {each["session_id"]: each["disposition"] for each in again["swept_sessions"]}["busy"] == "migrated"
+        assert other.rpc(wire.LAYERS_STATUS, {}).value["leased_layer_ids"] == []
+        published = other.rpc(wire.LAYERS_PUBLISH_SESSION, {"session_id": "idle"}).value
+        assert published["outcome"] == "published"
+        assert other.run("ls").stdout.split() == [
+            b"a.txt",
+            b"b",
+            b"dir",
+            b"more",
+            *(f"n{n}".encode() for n in range(5)),
+        ]
+
+
+def test_nothing_to_squash_is_a_success_and_two_at_a_time_are_refused(desk: Desk) -> None:
+    """Checklist 341: single flight; empty squashed_blocks is a success."""
+    assert desk.squash() == {"manifest_version": 1, "squashed_blocks": [], "swept_sessions": []}
+
+
+def test_an_export_has_the_changes_above_the_base_in_a_fixed_order(desk: Desk) -> None:
+    """Checklist 277, 342, 349, 350: folded above the base; clears, deletes, content; times and modes."""
+    empty = desk.export()
+    assert [head["kind"] for head, _ in empty] == ["begin", "end"]
+    desk.run("rm -r dir; mkdir dir; echo z > dir/.z; rm b; touch -d @1700000000.5 dir/.z; chmod 600 dir/.z")
+    desk.run("mkdir e; ln -s /etc/passwd e/link; truncate -s 5M e/sparse; echo tail >> e/sparse; touch temporary")
+    desk.run("rm temporary")
+    desk.session("live")
+    found = desk.export()
+    assert named(found, "clear") == ["dir"]
+    assert named(found, "delete") == ["b"]
+    assert named(found, "folder") == ["dir", "e"]
+    assert named(found, "file") == ["dir/.z", "e/sparse"]
+    assert named(found, "symlink") == ["e/link"]
+    assert found[0][0]["session_ids"] == ["live"]
+    assert found[0][0]["layer_ids"] == [each["layer_id"] for each in desk.status()["layers"]]
+    content = {base64.b64decode(head["path"]): (head, data) for head, data in found if head["kind"] == "file"}
+    head, data = content[b"dir/.z"]
+    assert (data, head["mode"], head["mtime_s"], head["mtime_ns"]) == (b"z\n", 0o600, 1_700_000_000, 500_000_000)
+    assert content[b"e/sparse"][0]["size"] == 5 * 1024 * 1024 + 5
+    pieces = [(head["offset"], data) for head, data in found if head["kind"] == "data"]
+    assert sum(len(data) for _, data in pieces) < 100_000
+    assert pieces[-1][1].endswith(b"tail\n")
+    assert desk.export() == found
+    assert [head["kind"] for head, _ in desk.export(names_only=True)].count("data") == 0
+    desk.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": "live"})
+    desk.squash()
+    assert [record for record in desk.export() if record[0]["kind"] not in ("begin", "end")] == [
+        record for record in found if record[0]["kind"] not in ("begin", "end")
+    ]
+
+
+def test_a_session_reaches_neither_the_store_nor_the_processes_of_others_and_has_no_rights(desk: Desk) -> None:
+    """Security: the store is hidden, /proc is the session's own, nothing can be mounted, marks cannot be forged."""
+    desk.session("one")
+    desk.session("two")
+    running = desk.client.start("echo up; exec sleep 1000", more={"workspaceSession": "two"})
+    running.until(b"up")
+    with desk.agent.client() as other:
+        store = desk.folder / "store"
+        tried = other.run(
+            f"ls -A {store}/layers; echo $?; ls -d /proc/[0-9]* | wc -l; grep CapEff /proc/self/status;"
+            " umount . ; mount -t tmpfs none . ; mknod dev c 1 3; mknod mark c 0 0; kill -9 1; kill -9 -1; echo lives",
+            more={"workspaceSession": "one"},
+        )
+        lines = tried.stdout.decode().splitlines()
+        assert lines[0] != "0", tried
+        assert int(lines[1]) <= 6
+        assert lines[2].split()[1] == "0" * 16
+        assert not (store / "layers/evil").exists()
+        assert other.rpc(wire.LAYERS_LIST_SESSIONS, {}).value["sessions"][1]["processes"] == 1
+        assert other.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": "two"}).value["existed"] is True
+        assert running.wait().end["exitCode"] == 137
+
+
+def test_a_session_ends_with_everything_that_runs_in_it_and_publishing_says_hangup_first(desk: Desk) -> None:
+    """Issue 7: publish, destroy; nothing of a session is left, however its processes hide."""
+    desk.session("one")
+    desk.run("setsid sh -c 'trap \"\" TERM HUP; exec sleep 98761' > /dev/null 2>&1 &", "one")
+    polite = desk.client.start(
+        "trap 'echo bye > bye; exit 0' HUP; echo up; sleep 98762 & wait",
+        more={"workspaceSession": "one"},
+    )
+    polite.until(b"up")
+    with desk.agent.client() as other:
+        reply = other.rpc(wire.LAYERS_PUBLISH_SESSION, {"session_id": "one", "grace_ms": 20000})
+        assert reply.value["outcome"] == "published", reply.body
+        assert polite.wait().end["exitCode"] == 0
+        assert other.run("cat bye").stdout == b"bye\n"
+    assert processes_with("sleep 98761") == []
+    assert desk.left() == []
+
+
+def test_the_number_of_a_command_in_a_session_is_its_own_in_the_whole_sandbox(desk: Desk) -> None:
+    """Each session has a pid namespace: the same pid in two of them is two commands."""
+    for name in ("one", "two"):
+        desk.session(name)
+    first = desk.client.start("echo up; exec sleep 1000", more={"workspaceSession": "one"})
+    first.until(b"up")
+    with desk.agent.client() as other, desk.agent.client() as third:
+        second = other.start("echo up; exec sleep 1000", more={"workspaceSession": "two"})
+        second.until(b"up")
+        assert first.ran.pid != second.ran.pid
+        third.rpc(wire.PROCESS_SEND_SIGNAL, {"process": {"pid": second.ran.pid}, "signal": "SIGNAL_SIGKILL"})
+        assert second.wait().end["exitCode"] == 137
+        listed = third.rpc(wire.PROCESS_LIST, {}).value["processes"]
+        assert [each["pid"] for each in listed] == [first.ran.pid]
+        third.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": "one"})
+        assert first.wait().end["exitCode"] == 137
+
+
+def test_a_new_agent_finds_the_layers_and_nothing_of_old_sessions(tmp_path: Path) -> None:
+    """Issue 7: old or new state after a stop; sessions do not outlive their agent."""
+    options = lay_out(tmp_path, BASE)
+    with running_agent(tmp_path, *options) as agent, agent.client() as client:
+        desk = Desk(agent, client, tmp_path)
+        desk.run("echo kept > kept")
+        desk.session("lost")
+        desk.run("echo lost > lost", "lost")
+        agent.process.kill()
+        agent.process.wait()
+    (tmp_path / "a.sock").unlink(missing_ok=True)
+    with running_agent(tmp_path, *options) as agent, agent.client() as client:
+        desk = Desk(agent, client, tmp_path)
+        assert desk.run("ls").stdout == b"a.txt\nb\ndir\nkept\n"
+        assert (desk.status()["sessions"], desk.left()) == ([], [])
+
+
+def test_an_agent_without_layers_says_so_and_one_whose_store_is_damaged_changes_nothing(tmp_path: Path) -> None:
+    """Checklist 275: a stale agent answers unsupported_operation; systems 5.6: a damaged store is left alone."""
+    (tmp_path / "plain").mkdir()
+    with running_agent(tmp_path / "plain") as agent, agent.client() as client:
+        for path in (wire.LAYERS_SQUASH, wire.LAYERS_STATUS, wire.ROUTE_EXPORT_LAYERS):
+            assert client.rpc(path, {}).value["cloche"]["code"] == "unsupported_operation"
+        assert client.run("true", more={"workspaceSession": "x"}).failure == "unsupported_operation"
+    options = lay_out(tmp_path, BASE)
+    (tmp_path / "store/manifest.json").write_text("{")
+    with running_agent(tmp_path, *options) as agent, agent.client() as client:
+        assert client.rpc(wire.LAYERS_STATUS, {}).value["cloche"]["code"] == "layer_store_damaged"
+        assert client.run("true").failure == "layer_store_damaged"
+    assert (tmp_path / "store/manifest.json").read_text() == "{"
