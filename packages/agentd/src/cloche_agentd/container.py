@@ -20,6 +20,8 @@ from .agent import run_keeper
 from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User
 from .init import run_init
 from .link import open_link
+from .overlay import hide
+from .workspace_host import WorkspaceSetup, start_host
 
 AGENT_PORT: Final = 49983
 INTERPRETER_PORT: Final = 49999
@@ -54,9 +56,10 @@ def main(folder: str) -> int:
     """Boot from what lies in that folder, and serve until the sandbox is over; return its exit status."""
     boot = _read_boot(folder)
     _make_folders()
+    workspace = _open_workspace(boot)
     keeper_end, init_end = open_link()
     try:
-        _fork_init(keeper_end, init_end)
+        _fork_init(keeper_end, init_end, boot.store)
     except OSError:
         _say(MOUNTS_REFUSED)
         return 1
@@ -71,7 +74,15 @@ def main(folder: str) -> int:
         workdir=boot.workdir,
         path=boot.path,
     )
-    return run_keeper(config, keeper_end, listeners, KeeperHooks())
+    return run_keeper(config, keeper_end, listeners, KeeperHooks(workspace=workspace))
+
+
+def _open_workspace(boot: Boot) -> socket.socket | None:
+    """Start the process that owns the layers. Before init: what is forked after that lives in init's namespace."""
+    if not boot.store:
+        return None
+    setup = WorkspaceSetup(boot.store, boot.base, boot.workdir, boot.base_root_hash)
+    return start_host(setup, confine=confine_init, mount_proc=seal_proc)
 
 
 def _read_boot(folder: str) -> Boot:
@@ -101,7 +112,7 @@ def _make_folders() -> None:
                 os.chmod(path, mode)
 
 
-def _fork_init(keeper_end: socket.socket, init_end: socket.socket) -> None:
+def _fork_init(keeper_end: socket.socket, init_end: socket.socket, store: str) -> None:
     """Start init as pid 1 of a new pid namespace, and wait until it is confined.
 
     Raises:
@@ -114,6 +125,8 @@ def _fork_init(keeper_end: socket.socket, init_end: socket.socket) -> None:
         told_end.close()
         try:
             own_proc()
+            if store:
+                hide(store)
             confine_init()
             tell_end.send(b"+")
             tell_end.close()
@@ -133,6 +146,11 @@ def own_proc() -> None:
     """
     calls.unshare(calls.CLONE_NEWNS | calls.CLONE_NEWIPC)
     calls.mount("none", "/", None, calls.MS_REC | calls.MS_PRIVATE)
+    seal_proc()
+
+
+def seal_proc() -> None:
+    """Mount a /proc of this pid namespace, and seal of it what is the host's."""
     flags = calls.MS_NOSUID | calls.MS_NODEV | calls.MS_NOEXEC
     calls.mount("proc", "/proc", "proc", flags)
     for name in _SEALED:
