@@ -141,6 +141,7 @@ PUBLIC = (
     "client",
     "common",
     "errors",
+    "http",
     "lifecycle",
     "provider",
     "registry",

@@ -11,7 +11,7 @@ from cloche_codegen import examples, portable
 from cloche_codegen.load import Document, JsonObject, Library, SchemaError, walk
 from cloche_codegen.publish import inline
 
-SHARED = ("common", "lifecycle", "provider", "agent", "layerstack")
+SHARED = ("common", "lifecycle", "provider", "agent", "layerstack", "http")
 LEVELS = ("model", "operator", "internal", "secret")
 Findings = Iterator[str]
 
@@ -94,7 +94,7 @@ def _properties(library: Library) -> Iterator[tuple[str, Document, str, str, Jso
 
 def outside(doc: Document, definition: str) -> bool:
     """Whether values of this definition come from outside the process."""
-    return doc.path.startswith(("agent/", "layerstack/")) or definition.endswith(("Input", "Request"))
+    return doc.path.startswith(("agent/", "http/", "layerstack/")) or definition.endswith(("Input", "Request"))
 
 
 def l01(library: Library) -> Findings:
@@ -164,7 +164,7 @@ def l07(library: Library) -> Findings:
     for doc in _documents(library):
         listed = list(doc.data.get("x-tool", {}).get("errors", []))
         for operation in [*doc.data.get("x-operations", []), *doc.data.get("x-routes", [])]:
-            listed += operation.get("errors", [])
+            listed += [*operation.get("errors", []), *operation.get("statuses", {}).values()]
         yield from (f"{doc.path}: {code} is not in the catalogue" for code in listed if code not in known)
         used |= set(listed)
     yield from (f"errors/catalog.json: nothing uses {code}" for code in sorted(set(known) - used))
@@ -221,7 +221,7 @@ def l12(library: Library) -> Findings:
     for path, doc, _, key, _ in _properties(library):
         # `id` is what the seed calls it in the records of the management set; no argument has that name.
         fits = portable.NAME.match(key) or key == "id"
-        if not doc.path.startswith(("agent/", "layerstack/", "provider/")) and not fits:
+        if not doc.path.startswith(("agent/", "http/", "layerstack/", "provider/")) and not fits:
             yield f"{path}: the name does not match {portable.NAME.pattern}"
     for doc in library.under("tools"):
         if doc.stem != doc.data["title"] or not portable.NAME.match(doc.stem):

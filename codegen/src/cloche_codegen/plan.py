@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cloche_codegen import lint
-from cloche_codegen.emit import agent, contract, manifest, models, reference, sync
+from cloche_codegen.emit import agent, contract, http, manifest, models, reference, sync
 from cloche_codegen.ir import tool_sets
 from cloche_codegen.load import load
 
@@ -46,6 +46,7 @@ def outputs(repository: Path) -> list[Output]:
     for folder, made in (
         (CONTRACT, contract.emit(library, sets)),
         (CONTRACT, agent.emit_client(library)),
+        (CONTRACT, http.emit(library)),
         (AGENTD, agent.emit_agentd(library)),
         (SDK, sync.emit(repository)),
         (REFERENCE, reference.emit(library, sets)),

@@ -46,7 +46,7 @@ OPTIONS = [
     "builtin",
 ]
 
-_FOLDERS = ("common", "lifecycle", "provider", "agent")
+_FOLDERS = ("common", "lifecycle", "provider", "agent", "http")
 
 
 def stage(library: Library, node: Any, base: str) -> Any:

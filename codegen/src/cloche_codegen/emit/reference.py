@@ -48,6 +48,8 @@ def emit(library: Library, sets: list[ToolSet]) -> Outputs:
     out["provider.md"] = (_operations(library, "provider", "Provider interface"), ["provider/operations.json"])
     agent = [doc.path for doc in library.under("agent")]
     out["agent.md"] = (_operations(library, "agent", "Agent protocol"), agent)
+    http = [doc.path for doc in library.under("http")]
+    out["http.md"] = (_operations(library, "http", "Platform REST API"), http)
     out["index.md"] = (_index(library, sets), [each.schema for each in sets])
     return out
 
@@ -282,6 +284,7 @@ def _index(library: Library, sets: list[ToolSet]) -> str:
         ("Disclosure", "disclosure.md", "who may see which field."),
         ("Provider interface", "provider.md", "what a provider implements."),
         ("Agent protocol", "agent.md", "how a host talks to the agent inside a sandbox."),
+        ("Platform REST API", "http.md", "how the provider cloud talks to a sandbox platform."),
     ]
     links = [{"text": text, "path": path, "summary": summary} for text, path, summary in rest]
     groups.append({"title": "Everything else", "intro": "Catalogues and interfaces.", "links": links})

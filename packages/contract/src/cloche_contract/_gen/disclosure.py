@@ -19,6 +19,7 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "access_token": "secret",
         "version": "internal",
         "headers": "internal",
+        "interpreter_url": "internal",
         "renew_on_request": "internal",
     },
     "CodeError": {

@@ -1,1 +1,1 @@
-"""Framing of the agent protocol for its clients, without any I/O: Connect streams and lines of JSON."""
+"""The wires, without any I/O: framing of the agent protocol, and the routes of a REST API."""

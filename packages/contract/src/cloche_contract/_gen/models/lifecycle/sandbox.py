@@ -105,6 +105,10 @@ class AgentEndpoint(BaseModel):
     """
     Headers that route a request to this sandbox.
     """
+    interpreter_url: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "internal"})] = None
+    """
+    Base URL of the interpreter, where it answers at another address than the rest of the agent.
+    """
     renew_on_request: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "internal"})] = False
     """
     Whether the agent renews the lifetime by the header Cloche-Renew of any request.
