@@ -1,0 +1,378 @@
+"""The server of the reference platform: one port for the control plane and for the traffic to all sandboxes."""
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import anyio
+from anyio.abc import SocketStream, TaskGroup
+from anyio.streams.buffered import BufferedByteReceiveStream
+from pydantic import ValidationError
+
+from cloche_contract.agent import HEADER_ACCESS_TOKEN
+from cloche_contract.errors import ClocheError, NotFound
+from cloche_contract.http import (
+    HEADER_API_KEY,
+    HEADER_IDEMPOTENCY_KEY,
+    HEADER_NEXT_TOKEN,
+    HEADER_SANDBOX_ID,
+    ROUTES,
+    NewSandbox,
+    Route,
+    Timeout,
+)
+from cloche_contract.lifecycle import SandboxRecord
+from cloche_contract.provider import (
+    ConnectRequest,
+    CreateRequest,
+    GetRequest,
+    KillRequest,
+    SandboxProvider,
+    SetTimeoutRequest,
+)
+from cloche_testkit.platform.faults import Faults, go_wrong
+from cloche_testkit.platform.wire import Seen, answer, read_body, read_head
+
+API_KEY = "e2b_" + "0" * 40
+PAGE = 100
+AGENT_VERSION = "0.6.13"
+
+
+@dataclass
+class Held:
+    """A sandbox of the platform: what was asked for, and what stands behind it."""
+
+    sandbox_id: str
+    asked: Mapping[str, Any]
+    record: SandboxRecord
+    number: int
+    paused: bool = False
+
+
+class Refused(Exception):
+    """The request is answered with an error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ReferencePlatform:
+    """Serves the API over sandboxes of the provider behind it.
+
+    Attributes:
+        seen: every request of the control plane, in order, with the name of its route.
+        data_plane: every request that went to an agent.
+        versions: which versions of create, list and connect it has.
+        domain: what it tells as the domain of its sandboxes, if anything.
+    """
+
+    def __init__(
+        self,
+        behind: SandboxProvider,
+        *,
+        api_key: str = API_KEY,
+        versions: frozenset[int] = frozenset({1, 2}),
+        with_agents: bool = True,
+        domain: str | None = None,
+    ) -> None:
+        self.api_key = api_key
+        self.versions = versions
+        self.domain = domain
+        self.seen: list[tuple[str, Seen]] = []
+        self.data_plane: list[Seen] = []
+        self.faults = Faults()
+        self.page_size = PAGE
+        self._behind = behind
+        self._with_agents = with_agents
+        self._held: dict[str, Held] = {}
+        self._by_key: dict[str, tuple[object, Held]] = {}
+        self._number = 0
+        self.port = 0
+        self._connections = 0
+        self._closed = anyio.Event()
+
+    @property
+    def url(self) -> str:
+        """Its address: of the API, and of all its sandboxes."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def alive(self) -> list[str]:
+        """Ids of the sandboxes that there are."""
+        return list(self._held)
+
+    @property
+    def calls(self) -> list[str]:
+        """Names of the routes that were called, in order."""
+        return [name for name, _ in self.seen]
+
+    def pause(self, sandbox_id: str) -> None:
+        """Pause a sandbox: its agent does not answer until somebody connects."""
+        self._held[sandbox_id].paused = True
+
+    def is_paused(self, sandbox_id: str) -> bool:
+        """Whether nobody has resumed it."""
+        return self._held[sandbox_id].paused
+
+    async def no_connection(self) -> None:
+        """Wait until no client has a connection open."""
+        while self._connections:
+            await self._closed.wait()
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncGenerator["ReferencePlatform"]:
+        """Answer on a free port of the loopback address; at the end every sandbox is destroyed."""
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        self.port = int(listener.extra(anyio.abc.SocketAttribute.local_port))
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, self._connection)
+            try:
+                yield self
+            finally:
+                tasks.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await self._clear(tasks)
+
+    async def _clear(self, tasks: TaskGroup) -> None:
+        for held in list(self._held.values()):
+            await self._kill(held)
+
+    async def _connection(self, stream: SocketStream) -> None:
+        self._connections += 1
+        try:
+            await self._requests(stream)
+        finally:
+            self._connections -= 1
+            closed, self._closed = self._closed, anyio.Event()
+            closed.set()
+
+    async def _requests(self, stream: SocketStream) -> None:
+        async with stream:
+            buffered = BufferedByteReceiveStream(stream)
+            try:
+                while (seen := await read_head(buffered)) is not None:
+                    if HEADER_SANDBOX_ID.lower() in seen.headers:
+                        await self._to_agent(seen, buffered, stream)
+                        return
+                    body = await read_body(buffered, seen)
+                    if body is None or not await self._control(replace(seen, body=body), stream):
+                        return
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                return
+
+    # The control plane
+
+    async def _control(self, seen: Seen, stream: SocketStream) -> bool:
+        """Answer one request; False where the connection is over."""
+        found = self._route(seen)
+        if found is None:
+            await stream.send(answer(404, _error(404, "no such route")))
+            return True
+        route, values = found
+        self.seen.append((route.name, seen))
+        fault = self.faults.next(route.name)
+        if fault is not None and not fault.after:
+            await go_wrong(stream, fault)
+            return False
+        told = await self._answer(route, values, seen)
+        if fault is not None:
+            await go_wrong(stream, fault)
+            return False
+        await stream.send(told)
+        return True
+
+    def _route(self, seen: Seen) -> tuple[Route, dict[str, str]] | None:
+        for route in ROUTES:
+            pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path)
+            match = re.fullmatch(pattern, seen.path)
+            version = 2 if route.path.startswith("/v2/") else 1
+            both = route.name.removesuffix("_v1") in ("create_sandbox", "list_sandboxes", "connect_sandbox")
+            if match and route.method == seen.method and (version in self.versions or not both):
+                return route, match.groupdict()
+        return None
+
+    async def _answer(self, route: Route, values: Mapping[str, str], seen: Seen) -> bytes:
+        handlers: Mapping[str, Callable[[Mapping[str, str], Seen], Awaitable[bytes]]] = {
+            "create_sandbox": self._create,
+            "list_sandboxes": self._list,
+            "list_sandboxes_v1": self._list_v1,
+            "get_sandbox": self._get,
+            "delete_sandbox": self._delete,
+            "set_timeout": self._set_timeout,
+            "connect_sandbox": self._connect,
+        }
+        handler = handlers.get(route.name) or handlers[route.name.removesuffix("_v1")]
+        try:
+            self._authorize(seen)
+            unknown = set(seen.query) - set(route.query)
+            if unknown:
+                raise Refused(400, "a query parameter is not known")
+            return await handler(values, seen)
+        except Refused as refused:
+            return answer(refused.status, _error(refused.status, str(refused)))
+        except ValidationError:
+            return answer(400, _error(400, "the body is not valid"))
+        except NotFound:
+            return answer(404, _error(404, "not found"))
+        except ClocheError as error:
+            return answer(error.http_status, _error(error.http_status, error.code))
+
+    def _authorize(self, seen: Seen) -> None:
+        key = seen.headers.get(HEADER_API_KEY.lower())
+        bearer = seen.headers.get("authorization", "")
+        if key != self.api_key and bearer != f"Bearer {self.api_key}":
+            raise Refused(401, "the API key is not valid")
+
+    async def _create(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        asked = NewSandbox.model_validate(seen.json)
+        key = seen.headers.get(HEADER_IDEMPOTENCY_KEY.lower())
+        if key is not None and key in self._by_key:
+            before, held = self._by_key[key]
+            if before != seen.json:
+                raise Refused(409, "the key was used for something else")
+            return answer(201, self._created(held))
+        wanted = asked.model_dump(exclude_unset=True)
+        request: dict[str, Any] = {"template": wanted["templateID"], "timeout": wanted["timeout"]}
+        names = {"envs": "envVars", "metadata": "metadata", "cpu": "cpuCount", "memory": "memoryMB"}
+        request |= {ours: wanted[theirs] for ours, theirs in names.items() if theirs in wanted}
+        if self._with_agents:
+            request["listen"] = True
+        record = await self._behind.create(CreateRequest.model_validate(request))
+        self._number += 1
+        held = Held(record.sandbox_id, wanted, record, self._number)
+        self._held[held.sandbox_id] = held
+        if key is not None:
+            self._by_key[key] = seen.json, held
+        return answer(201, self._created(held))
+
+    def _created(self, held: Held) -> dict[str, Any]:
+        agent = held.record.agent
+        told = {
+            "templateID": held.asked["templateID"],
+            "sandboxID": held.sandbox_id,
+            "clientID": "0",
+            "envdVersion": AGENT_VERSION,
+            "envdAccessToken": "" if agent is None else agent.access_token.get_secret_value(),
+        }
+        return told if self.domain is None else {**told, "domain": self.domain}
+
+    async def _get(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        return answer(200, await self._detail(self._find(values)))
+
+    async def _detail(self, held: Held) -> dict[str, Any]:
+        record = await self._behind.get(GetRequest(sandbox_id=held.sandbox_id))
+        told = {
+            **self._created(held),
+            "state": "paused" if held.paused else "running",
+            "startedAt": record.started_at,
+            "endAt": record.end_at,
+            "cpuCount": held.asked.get("cpuCount", 2),
+            "memoryMB": held.asked.get("memoryMB", 512),
+            "diskSizeMB": 1024,
+            "metadata": held.asked.get("metadata", {}),
+        }
+        if held.paused:
+            del told["envdAccessToken"]
+        return told
+
+    async def _list(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        query = seen.query
+        limit = min(int(query.get("limit", PAGE)), self.page_size)
+        states = query["state"].split(",") if "state" in query else ["running", "paused"]
+        wanted = dict(parse_qsl(query.get("metadata", "")))
+        start = int(query.get("nextToken", "0"))
+        found = [held for held in self._newest_first() if ("paused" if held.paused else "running") in states]
+        found = [held for held in found if wanted.items() <= dict(held.asked.get("metadata", {})).items()]
+        told = [await self._listed(held) for held in found[start : start + limit]]
+        more = {HEADER_NEXT_TOKEN: str(start + limit)} if len(found) > start + limit else {}
+        return answer(200, told, more)
+
+    async def _list_v1(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        query = seen.query
+        limit, offset = int(query.get("limit", PAGE)), int(query.get("offset", "0"))
+        told = [await self._listed(held) for held in self._newest_first()]
+        if "status" in query:
+            told = [entry for entry in told if entry["state"] == query["status"]]
+        return answer(200, {"data": told[offset : offset + limit]})
+
+    async def _listed(self, held: Held) -> dict[str, Any]:
+        return {key: value for key, value in (await self._detail(held)).items() if key != "envdAccessToken"}
+
+    def _newest_first(self) -> list[Held]:
+        return sorted(self._held.values(), key=lambda held: -held.number)
+
+    async def _delete(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        await self._kill(self._find(values))
+        return answer(204)
+
+    async def _kill(self, held: Held) -> None:
+        self._held.pop(held.sandbox_id, None)
+        try:
+            await self._behind.kill(KillRequest(sandbox_id=held.sandbox_id))
+        except NotFound:
+            return
+
+    async def _set_timeout(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        asked = Timeout.model_validate(seen.json)
+        held = self._find(values)
+        await self._behind.set_timeout(SetTimeoutRequest(sandbox_id=held.sandbox_id, timeout=asked.timeout))
+        return answer(204)
+
+    async def _connect(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        asked = Timeout.model_validate(seen.json)
+        held = self._find(values)
+        was_paused, held.paused = held.paused, False
+        await self._behind.set_timeout(SetTimeoutRequest(sandbox_id=held.sandbox_id, timeout=asked.timeout))
+        return answer(201 if was_paused else 200, self._created(held))
+
+    def _find(self, values: Mapping[str, str]) -> Held:
+        held = self._held.get(values["sandbox_id"])
+        if held is None:
+            raise Refused(404, "the sandbox was not found")
+        return held
+
+    # The data plane
+
+    async def _to_agent(self, seen: Seen, buffered: BufferedByteReceiveStream, client: SocketStream) -> None:
+        """Carry one request to the agent of its sandbox, and everything back; the connection ends with it."""
+        self.data_plane.append(seen)
+        held = self._held.get(seen.headers[HEADER_SANDBOX_ID.lower()])
+        if held is None or held.paused or (HEADER_ACCESS_TOKEN.lower() not in seen.headers and seen.path != "/health"):
+            await client.send(answer(502, {"code": 502, "message": "The sandbox was not found"}))
+            return
+        if held.record.agent is None or not (held.record.url or "").startswith("http"):
+            record = await self._behind.connect(ConnectRequest(sandbox_id=held.sandbox_id))
+            held.record = record
+        where = urlsplit(held.record.url or "")
+        async with await anyio.connect_tcp(where.hostname or "127.0.0.1", where.port or 80) as agent:
+            await agent.send(_to_one_request(seen, f"{where.hostname}:{where.port}"))
+            async with anyio.create_task_group() as both:
+                both.start_soon(_carry, buffered, agent, both)
+                await _carry(agent, client, both)
+
+
+def _error(status: int, message: str) -> dict[str, Any]:
+    return {"code": status, "message": message}
+
+
+def _to_one_request(seen: Seen, host: str) -> bytes:
+    """The head for the agent: its own address, and no second request on the connection."""
+    kept = [
+        line
+        for line in seen.head.split(b"\r\n")
+        if not line.lower().startswith((b"host:", b"connection:", b"keep-alive:"))
+    ]
+    return b"\r\n".join([kept[0], f"Host: {host}".encode(), b"Connection: close", *kept[1:]]) + b"\r\n\r\n"
+
+
+async def _carry(source: Any, target: SocketStream, both: TaskGroup) -> None:
+    try:
+        while True:
+            await target.send(await source.receive())
+    except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        if isinstance(source, SocketStream):  # the agent has said everything
+            both.cancel_scope.cancel()
