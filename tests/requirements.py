@@ -153,6 +153,9 @@ FAULTS: Mapping[str, Requirement] = {
     "E10": Requirement("CONNECT to an allowed host works.", "srt#353"),
     "E11": Requirement("Rules hold for host and port, and for networks.", "srt#274"),
     "E13": Requirement("Every denial has one shape that names the rule; the tool result tells it.", "sbx-releases#611"),
+    "E14": Requirement(
+        "Requests to a platform and to its sandboxes go through the proxy of the environment.", "E2B#693"
+    ),
     "E15": Requirement("A file of the workspace cannot widen the policy.", "claude-code#86504"),
     "E16": Requirement("A host that cannot isolate is refused with the cause and the fix.", "srt#74"),
     "E17": Requirement("Nothing runs without isolation.", "vellum-assistant PR#155"),
@@ -236,11 +239,6 @@ NOT_SHOWN: Mapping[str, SeedLine] = {
         "The Node server exposes exactly the seven P0 tools.",
         (),
         "There is no Node server.",
-    ),
-    "S+-324": SeedLine(
-        "Domain override reaches the data-plane URL.",
-        (),
-        "Open: no provider here has a domain; it comes with the cloud provider.",
     ),
 }
 

@@ -12,6 +12,7 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, ImageContent, TextContent
 
+from tests.e2e.every_tool import remaining_calls, value_of
 from tests.e2e.servers import SERVER
 
 pytestmark = pytest.mark.anyio
@@ -30,17 +31,6 @@ def connect(environ: dict[str, str]) -> Connect:
                 yield client
 
     return connected
-
-
-async def value_of(client: Client, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Call a tool that must succeed; the client checks the result against the output schema itself."""
-    result = await client.call_tool(tool, dict(arguments))
-    assert not result.is_error, result.content
-    text = result.content[0]
-    assert isinstance(text, TextContent)
-    assert json.loads(text.text) == result.structured_content
-    assert result.structured_content is not None
-    return result.structured_content
 
 
 @pytest.mark.parametrize(("provider", "mode"), [("scripted", "auto"), *(("local", mode) for mode in MODES)])
@@ -67,20 +57,7 @@ async def test_m11_every_tool_answers_what_its_schema_says(mode: str, connect: C
         made = await value_of(client, "create_sandbox", {"timeout": 600})
         home = (await value_of(client, "run_command", {"command": "pwd"}))["stdout"].strip()
         task = await value_of(client, "start_task", {"command": "sleep 600"})
-        calls: dict[str, dict[str, Any]] = {
-            "list_sandboxes": {},
-            "get_sandbox": {},
-            "set_sandbox_timeout": {"timeout": 900},
-            "run_code": {"code": "1 + 1"},
-            "write_file": {"path": f"{home}/f", "content": "AAEC", "encoding": "base64", "mode": "600"},
-            "read_file": {"path": f"{home}/f", "encoding": "base64"},
-            "list_files": {"path": home},
-            "get_task": {"sandbox_id": made["sandbox_id"], "task_id": task["task_id"]},
-            "cancel_task": {"sandbox_id": made["sandbox_id"], "task_id": task["task_id"]},
-            "upload_file": {"path": f"{home}/g", "content_base64": "AAEC"},
-            "download_file": {"path": f"{home}/g"},
-            "kill_sandbox": {"sandbox_id": made["sandbox_id"]},
-        }
+        calls = remaining_calls(home, made["sandbox_id"], task["task_id"])
         assert set(calls) | {"create_sandbox", "run_command", "start_task"} == set(listed)
         for tool, arguments in calls.items():
             value = await value_of(client, tool, arguments)

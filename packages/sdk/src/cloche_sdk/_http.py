@@ -1,8 +1,9 @@
-"""HTTP to a sandbox's agent. The only module that imports httpx and its engine, httpcore.
+"""HTTP to agents and platforms. The only module that imports httpx and its engine, httpcore.
 
-It works on the engine, below the client: no redirects (a token must never follow one), no
-cookies, no proxies from the environment, and a third of the time per call. httpx itself
-is imported only for the certificates of an https address.
+To an agent it works on the engine, below the client: no redirects (a token must never follow
+one), no cookies, and a third of the time per call. httpx itself is imported only for a platform
+and for the certificates of an https address. What leaves this machine goes through the proxy
+that the environment names.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, cast
 
 import httpcore
 
-from .silence import AgentRefusal, AgentUnreachable
+from cloche_contract.agent import HEADER_SANDBOX_PORT
 
-__all__ = ["AgentHttp", "Reply"]
+from .silence import AgentRefusal, AgentUnreachable, PlatformUnreachable
+
+__all__ = ["AgentHttp", "PlatformHttp", "PlatformReply", "Reply"]
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 30.0
@@ -26,7 +30,10 @@ KEEPALIVE_S = 60.0
 IDLE_CONNECTIONS = 20
 ERROR_BODY_LIMIT = 65_536
 PIECE_BYTES = 1_048_576
+PLATFORM_BODY_LIMIT = 16_777_216
+INTERPRETER_PORT = "49999"
 
+_THIS_MACHINE = frozenset({"localhost", "::1", "[::1]"})
 _BROKEN = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable, OSError)
 
 
@@ -71,18 +78,23 @@ class Reply:
 class AgentHttp:
     """Keeps connections to one agent open and sends requests over them."""
 
-    def __init__(self, *, socket_path: str | None, base_url: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        socket_path: str | None,
+        base_url: str,
+        headers: Mapping[str, str],
+        interpreter_url: str | None = None,
+    ) -> None:
+        """Take where the agent answers.
+
+        Args:
+            interpreter_url: where requests for the interpreter go, if elsewhere.
+        """
         self._url = httpcore.URL(base_url)
-        self._prefix = self._url.target.rstrip(b"/")
-        self._headers = [(b"host", _host(self._url)), *_raw(headers)]
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=_ssl_context() if self._url.scheme == b"https" else None,
-            max_connections=None,
-            max_keepalive_connections=IDLE_CONNECTIONS,
-            keepalive_expiry=KEEPALIVE_S,
-            uds=socket_path,
-            network_backend=_backend(socket_path),
-        )
+        self._interpreter = self._url if interpreter_url is None else httpcore.URL(interpreter_url)
+        self._headers = list(_raw(headers))
+        self._pool = _pool(self._url, socket_path)
 
     @asynccontextmanager
     async def request(
@@ -122,7 +134,8 @@ class AgentHttp:
     def _request(
         self, method: str, path: str, content: bytes | None, headers: Mapping[str, str] | None, read_timeout_s: float
     ) -> httpcore.Request:
-        sent = [*self._headers, *_raw(headers)] if headers else list(self._headers)
+        own = self._interpreter if (headers or {}).get(HEADER_SANDBOX_PORT) == INTERPRETER_PORT else self._url
+        sent = [(b"host", _host(own)), *self._headers, *(_raw(headers) if headers else ())]
         if content is not None:
             sent.append((b"content-length", str(len(content)).encode("ascii")))
         timeouts = {
@@ -131,12 +144,8 @@ class AgentHttp:
             "write": READ_TIMEOUT_S,
             "pool": CONNECT_TIMEOUT_S,
         }
-        url = httpcore.URL(
-            scheme=self._url.scheme,
-            host=self._url.host,
-            port=self._url.port,
-            target=self._prefix + path.encode("ascii"),
-        )
+        target = own.target.rstrip(b"/") + path.encode("ascii")
+        url = httpcore.URL(scheme=own.scheme, host=own.host, port=own.port, target=target)
         large = content is not None and len(content) > PIECE_BYTES
         body = _pieces(content) if large and content is not None else content
         return httpcore.Request(method, url, headers=sent, content=body, extensions={"timeout": timeouts})
@@ -150,6 +159,29 @@ async def _pieces(content: bytes) -> AsyncGenerator[bytes, None]:
     """A large body in parts: httpcore copies what it is given to send."""
     for start in range(0, len(content), PIECE_BYTES):
         yield content[start : start + PIECE_BYTES]
+
+
+def _pool(url: httpcore.URL, socket_path: str | None) -> httpcore.AsyncConnectionPool:
+    proxy = None if socket_path is not None else _proxy_of_environment(url)
+    kept: dict[str, Any] = {
+        "ssl_context": _ssl_context() if url.scheme == b"https" else None,
+        "max_connections": None,
+        "max_keepalive_connections": IDLE_CONNECTIONS,
+        "keepalive_expiry": KEEPALIVE_S,
+    }
+    if proxy is not None:
+        return httpcore.AsyncHTTPProxy(proxy_url=proxy, **kept)
+    return httpcore.AsyncConnectionPool(uds=socket_path, network_backend=_backend(socket_path), **kept)
+
+
+def _proxy_of_environment(url: httpcore.URL) -> str | None:
+    """The proxy for an address; none for this machine's own, which nothing outside could reach."""
+    import urllib.request  # takes long to import; a socket of this machine needs no proxy
+
+    host = url.host.decode("ascii")
+    if host in _THIS_MACHINE or host.startswith("127.") or urllib.request.proxy_bypass(host):
+        return None
+    return urllib.request.getproxies().get(url.scheme.decode("ascii"))
 
 
 def _raw(headers: Mapping[str, str]) -> Iterator[tuple[bytes, bytes]]:
@@ -173,10 +205,12 @@ def _backend(socket_path: str | None) -> httpcore.AsyncNetworkBackend | None:
     return UnixBackend()
 
 
+@cache
 def _ssl_context() -> Any:
+    """The certificates that are trusted. Reading them takes longer than a request."""
     import httpx
 
-    return httpx.create_ssl_context(trust_env=False)
+    return httpx.create_ssl_context()
 
 
 async def _error_body(reply: Reply) -> Mapping[str, Any]:
@@ -186,3 +220,57 @@ async def _error_body(reply: Reply) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return cast("Mapping[str, Any]", body) if isinstance(body, dict) else {}
+
+
+@dataclass(frozen=True)
+class PlatformReply:
+    """What a platform answered, whole."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+class PlatformHttp:
+    """One client for everything that is asked of one platform; no redirects, or the key would follow them."""
+
+    def __init__(self, timeout_s: float) -> None:
+        """Take how long a platform may stay silent."""
+        import httpx
+
+        self._client = httpx.AsyncClient(
+            follow_redirects=False,
+            verify=_ssl_context(),
+            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+            limits=httpx.Limits(max_connections=100, max_keepalive_connections=IDLE_CONNECTIONS),
+        )
+
+    async def send(
+        self, method: str, url: str, *, headers: Mapping[str, str], query: Mapping[str, str], content: bytes | None
+    ) -> PlatformReply:
+        """Send a request and read its answer.
+
+        Raises:
+            PlatformUnreachable: there is no whole answer.
+        """
+        import httpx
+
+        try:
+            async with self._client.stream(
+                method, url, headers=dict(headers), params=dict(query) or None, content=content
+            ) as response:
+                body = bytearray()
+                async for piece in response.aiter_bytes():
+                    body += piece
+                    if len(body) > PLATFORM_BODY_LIMIT:
+                        raise PlatformUnreachable(sent=True)
+                found = {name.lower(): value for name, value in response.headers.items()}
+                return PlatformReply(response.status_code, found, bytes(body))
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise PlatformUnreachable(slow=isinstance(error, httpx.TimeoutException), sent=False) from error
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            raise PlatformUnreachable(slow=isinstance(error, httpx.TimeoutException), sent=True) from error
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._client.aclose()

@@ -10,12 +10,13 @@ Source: systems facts 2.6; schemas/config/settings.json.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from cloche_contract.errors import ConfigurationInvalid
 from cloche_contract.settings import SETTINGS, Setting
@@ -27,8 +28,14 @@ else:
 
 __all__ = ["FoundSetting", "Settings", "load_settings"]
 
+Layers: TypeAlias = "Sequence[tuple[str, Mapping[str, str]]]"
+Toml: TypeAlias = "Mapping[str, object]"
+
 FILE_LIMIT = 1_048_576
 _WORKSPACE_LAYER = "./.env"
+# What may be set for one provider alone: ABX_<PROVIDER>_<KEY>, [providers.<id>].
+PER_PROVIDER = ("region", "sandbox_api_key", "sandbox_base_url", "sandbox_domain", "sandbox_url")
+_SCOPED = re.compile(rf"ABX_([A-Z][A-Z0-9_]*)_({'|'.join(name.upper() for name in PER_PROVIDER)})")
 _BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 
 
@@ -89,6 +96,28 @@ class Settings:
         extra = {name: found.value for name, found in self.found.items() if name not in _BY_KEY}
         return {**{name: value for name, value in named.items() if value is not None}, **extra}
 
+    def for_provider(self, provider: str, *, general: bool) -> Mapping[str, str]:
+        """`values` as one provider gets them: an argument of the call wins, then what is scoped to the provider.
+
+        A key and the addresses that it is sent to belong together: the general ones go to no provider but `cloud`
+        and the default one. What is scoped is `ABX_<PROVIDER>_<KEY>`, or below `[providers.<id>]`.
+
+        Args:
+            general: whether this provider gets the general key and addresses.
+        """
+        found = dict(self.values)
+        for name in PER_PROVIDER:
+            if not general and self.layer(name) != "argument":
+                found.pop(name, None)
+            scoped = self.scoped(provider, name)
+            if scoped is not None and self.layer(name) != "argument":
+                found[name] = scoped.value
+        return found
+
+    def scoped(self, provider: str, name: str) -> FoundSetting | None:
+        """The value that a setting has for one provider alone."""
+        return self.found.get(f"{provider}.{name}")
+
     def override(self, **arguments: str | None) -> Settings:
         """The same settings with arguments on top of every layer; None and blank change nothing."""
         given = {name: FoundSetting(value, "argument") for name, value in arguments.items() if value and value.strip()}
@@ -110,7 +139,7 @@ def load_settings(
     """
     environ = os.environ if environ is None else environ
     base = home or Path(environ.get("HOME") or os.path.expanduser("~"))
-    layers: Sequence[tuple[str, Mapping[str, str]]] = (
+    layers: Layers = (
         ("environment", environ),
         (_WORKSPACE_LAYER, _read_env_file((workdir or Path()) / ".env")),
         ("~/.abx/.env", _read_env_file(base / ".abx" / ".env")),
@@ -118,18 +147,36 @@ def load_settings(
     toml = _read_toml(base / ".abx" / "config.toml")
     found: dict[str, FoundSetting] = {}
     for name, setting in _BY_KEY.items():
-        for layer, values in layers:
-            if layer == _WORKSPACE_LAYER and not setting.workspace:
-                continue
-            value = values.get(setting.env, "").strip()
-            if value:
-                found[name] = FoundSetting(value, layer)
-                break
-        else:
-            value = "" if setting.secret or setting.toml is None else _look_up(toml, setting.toml).strip()
-            if value:
-                found[name] = FoundSetting(value, "~/.abx/config.toml")
+        value = _in_layers(setting, setting.env, setting.toml, layers, toml)
+        if value is not None:
+            found[name] = value
+    for provider in _named_providers(layers, toml):
+        prefix = f"ABX_{provider.upper().replace('-', '_')}_"
+        for name in PER_PROVIDER:
+            setting = _BY_KEY[name]
+            value = _in_layers(setting, f"{prefix}{name.upper()}", f"providers.{provider}.{name}", layers, toml)
+            if value is not None:
+                found[f"{provider}.{name}"] = value
     return Settings(found)
+
+
+def _in_layers(setting: Setting, env: str, dotted: str | None, layers: Layers, toml: Toml) -> FoundSetting | None:
+    """The value of the first layer that has one, by the names that it goes under there."""
+    for layer, values in layers:
+        value = values.get(env, "").strip()
+        if value and (setting.workspace or layer != _WORKSPACE_LAYER):
+            return FoundSetting(value, layer)
+    value = "" if setting.secret or dotted is None else _look_up(toml, dotted).strip()
+    return FoundSetting(value, "~/.abx/config.toml") if value else None
+
+
+def _named_providers(layers: Layers, toml: Toml) -> set[str]:
+    """The providers that have settings of their own."""
+    names = {name for _, values in layers for name in values}
+    matches = (_SCOPED.fullmatch(name) for name in names)
+    scoped = {match[1].lower().replace("_", "-") for match in matches if match}
+    sections = toml.get("providers")
+    return scoped | (set(cast("Mapping[str, object]", sections)) if isinstance(sections, dict) else set())
 
 
 def _read_file(path: Path) -> str:

@@ -246,7 +246,12 @@ class SandboxLink:
 
             routing = {} if agent.headers is MISSING else agent.headers
             headers = {**routing, "user-agent": "cloche", HEADER_ACCESS_TOKEN: agent.access_token.get_secret_value()}
-            self._http = AgentHttp(socket_path=agent.socket_path, base_url=agent.base_url, headers=headers)
+            self._http = AgentHttp(
+                socket_path=agent.socket_path,
+                base_url=agent.base_url,
+                headers=headers,
+                interpreter_url=agent.interpreter_url,
+            )
             return self._http
 
     @property

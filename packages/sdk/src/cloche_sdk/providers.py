@@ -134,8 +134,9 @@ class ProviderPool:
                 raise SandboxLost
             if name not in self._open:
                 opener = self.doors.load(self.doors.provider(name))
+                general = name in (self.doors.default_provider, "cloud")
                 options = ProviderOptions(
-                    settings=self.doors.settings.values,
+                    settings=self.doors.settings.for_provider(name, general=general),
                     environ=self.doors.environ,
                     clock=self.doors.clock,
                     ids=self.doors.ids,
