@@ -32,6 +32,8 @@ _CAPABILITIES: tuple[Capability, ...] = (
     "renew_on_request",
     "exec",
     "files",
+    "transfers",
+    "tasks",
     "code",
     "code_languages",
     "idempotent_create",

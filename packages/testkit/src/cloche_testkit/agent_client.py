@@ -69,6 +69,19 @@ class CodeOutcome:
     end: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
+@dataclass(frozen=True)
+class TaskOutcome:
+    """A background task, and a part of each of its streams."""
+
+    state: str
+    stop_reason: str | None
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    stdout_size: int
+    stderr_size: int
+
+
 class TestAgent:
     """The agent of one sandbox."""
 
@@ -182,6 +195,57 @@ class TestAgent:
                 await _document(response)
             return await response.body()
 
+    async def read_range(self, path: str, first: int, last: int) -> tuple[str, bytes]:
+        """Bytes `first` to `last` of a file, and where they lie: `bytes FIRST-LAST/SIZE`.
+
+        Raises:
+            AgentRefused: there is none, or none of its bytes is in that range.
+        """
+        headers = {"Range": f"bytes={first}-{last}", "Accept-Encoding": "identity"}
+        async with self._send("GET", f"/files?{urlencode({'path': path})}", b"", headers) as response:
+            if response.status != 206:
+                await _document(response)
+            return response.headers.get("content-range", ""), await response.body()
+
+    async def upload_part(
+        self, path: str, data: bytes, *, transfer: str, offset: int = 0, last: bool = True
+    ) -> Mapping[str, Any]:
+        """Append to a transfer; with `last` the file is replaced. The answer tells size, sha256 and complete.
+
+        Raises:
+            AgentRefused: the part does not follow what is there, or the file cannot be written.
+        """
+        query = urlencode({"path": path, "transfer": transfer, "offset": offset, "last": int(last)})
+        headers = {"Content-Type": "application/octet-stream"}
+        async with self._send("POST", f"/cloche/upload?{query}", data, headers) as response:
+            return cast("Mapping[str, Any]", await _document(response))
+
+    async def start_task(self, task_id: str, command: str, *, timeout_s: int = 60, **more: object) -> Mapping[str, Any]:
+        """Start a background task; the answer is its summary.
+
+        Raises:
+            AgentRefused: it was not started.
+        """
+        message = {"task_id": task_id, "command": command, "timeout": timeout_s, **more}
+        return await self.call("/cloche.Tasks/Start", message)
+
+    async def read_task(self, task_id: str, **more: object) -> TaskOutcome:
+        """A task as it is now, and a part of its streams."""
+        return _task_outcome(await self.call("/cloche.Tasks/Get", {"task_id": task_id, **more}))
+
+    async def ended_task(self, task_id: str) -> TaskOutcome:
+        """Wait for the end of a task; returns it with its streams from their beginning."""
+        sizes: dict[str, object] = {}
+        while True:
+            found = await self.read_task(task_id, wait_ms=20_000, **sizes)
+            if found.state != "running":
+                return await self.read_task(task_id)
+            sizes = {"stdout_offset": found.stdout_size, "stderr_offset": found.stderr_size}
+
+    async def cancel_task(self, task_id: str) -> TaskOutcome:
+        """End a task and everything that it started."""
+        return _task_outcome(await self.call("/cloche.Tasks/Cancel", {"task_id": task_id}))
+
     async def list(self, path: str) -> Sequence[Mapping[str, Any]]:
         """The entries of a directory."""
         answer = await self.call("/filesystem.Filesystem/ListDir", {"path": path, "depth": 1})
@@ -231,6 +295,19 @@ def _note_event(outcome: CommandOutcome, message: Mapping[str, Any], on_output: 
             on_output(data)
     if "end" in event:
         outcome.end = event["end"]
+
+
+def _task_outcome(report: Mapping[str, Any]) -> TaskOutcome:
+    task, stdout, stderr = report["task"], report["stdout"], report["stderr"]
+    return TaskOutcome(
+        state=str(task["state"]),
+        stop_reason=task.get("stop_reason"),
+        exit_code=task.get("exit_code"),
+        stdout=base64.b64decode(stdout["data"]),
+        stderr=base64.b64decode(stderr["data"]),
+        stdout_size=int(stdout["size"]),
+        stderr_size=int(stderr["size"]),
+    )
 
 
 def _note_line(outcome: CodeOutcome, line: Mapping[str, Any]) -> None:

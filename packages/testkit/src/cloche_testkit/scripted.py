@@ -75,7 +75,14 @@ _ALWAYS: Final[tuple[Capability, ...]] = (
     "idempotent_create",
     "inspect",
 )
-_WITH_AGENT: Final[tuple[Capability, ...]] = ("exec", "files", "code", "code_languages")
+_WITH_AGENT: Final[tuple[Capability, ...]] = (
+    "exec",
+    "files",
+    "transfers",
+    "tasks",
+    "code",
+    "code_languages",
+)
 _installed: list[ScriptedPlane] = []
 
 

@@ -13,10 +13,18 @@ from cloche_testkit.conformance.execution import ExecutionConformance
 from cloche_testkit.conformance.files import FileConformance
 from cloche_testkit.conformance.honesty import HonestyConformance
 from cloche_testkit.conformance.lifecycle import LifecycleConformance
+from cloche_testkit.conformance.tasks import TaskConformance
+from cloche_testkit.conformance.transfers import TransferConformance
 
 
 class ProviderConformance(
-    LifecycleConformance, HonestyConformance, ExecutionConformance, FileConformance, CodeConformance
+    LifecycleConformance,
+    HonestyConformance,
+    ExecutionConformance,
+    FileConformance,
+    CodeConformance,
+    TaskConformance,
+    TransferConformance,
 ):
     """The whole suite."""
 
@@ -28,4 +36,6 @@ __all__ = [
     "HonestyConformance",
     "LifecycleConformance",
     "ProviderConformance",
+    "TaskConformance",
+    "TransferConformance",
 ]

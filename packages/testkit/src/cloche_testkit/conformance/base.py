@@ -114,3 +114,16 @@ async def eventually(holds: Callable[[], Awaitable[bool]], what: str) -> None:
             await anyio.sleep(0.05)
         return
     pytest.fail(f"did not happen within {WITHIN_S} s: {what}")
+
+
+def nothing_runs(agent: TestAgent, mark: str) -> Callable[[], Awaitable[bool]]:
+    """Ask whether no `sleep` with this mark is left in the sandbox."""
+
+    async def check() -> bool:
+        # The brackets keep grep from finding itself.
+        listing = await agent.run(
+            f"cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'sleep [{mark[0]}]{mark[1:]}'"
+        )
+        return listing.stdout.strip() == b"0"
+
+    return check

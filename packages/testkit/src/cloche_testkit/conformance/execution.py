@@ -1,7 +1,6 @@
 """Commands run, end, are ended, and leave nothing."""
 
 import os
-from collections.abc import Awaitable, Callable
 
 import anyio
 import pytest
@@ -10,7 +9,7 @@ from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import CreateRequest, KillRequest, SandboxProvider
 from cloche_testkit._http import ConnectionCut
 from cloche_testkit.agent_client import CommandOutcome, TestAgent
-from cloche_testkit.conformance.base import WITHIN_S, ProviderSuite, agent_of, eventually
+from cloche_testkit.conformance.base import WITHIN_S, ProviderSuite, agent_of, eventually, nothing_runs
 
 
 class ExecutionConformance(ProviderSuite):
@@ -69,14 +68,14 @@ class ExecutionConformance(ProviderSuite):
         mark = f"30{os.getpid()}.5"
         with anyio.fail_after(WITHIN_S):
             await agent.run(command.format(mark=mark), timeout_s=0.5)
-        await eventually(_nothing_runs(agent, mark), "no process is left")
+        await eventually(nothing_runs(agent, mark), "no process is left")
 
     async def test_t6_a_command_in_the_background_does_not_hold_the_call(self, agent: TestAgent) -> None:
         """Faults T6 and T34: it returns at once, and the process lives on."""
         with anyio.fail_after(WITHIN_S):
             outcome = await agent.run("sleep 301 >/dev/null 2>&1 & echo started")
         assert outcome.stdout == b"started\n"
-        assert not await _nothing_runs(agent, "301")()
+        assert not await nothing_runs(agent, "301")()
 
     async def test_a_cancelled_call_kills_the_command(self, agent: TestAgent) -> None:
         """Fault M6."""
@@ -91,7 +90,7 @@ class ExecutionConformance(ProviderSuite):
                 tasks.start_soon(run)
                 await seen.wait()
                 tasks.cancel_scope.cancel()
-        await eventually(_nothing_runs(agent, mark), "the command is dead")
+        await eventually(nothing_runs(agent, mark), "the command is dead")
 
     async def test_t15_a_stuck_command_blocks_no_other(self, agent: TestAgent) -> None:
         """Faults T15, T20 and L5."""
@@ -162,14 +161,3 @@ class ExecutionConformance(ProviderSuite):
         target = "/process.Process/List"
         assert await agent.status_of("POST", target, token=None) == 401
         assert await agent.status_of("POST", target, token="wrong") == 401
-
-
-def _nothing_runs(agent: TestAgent, mark: str) -> Callable[[], Awaitable[bool]]:
-    async def check() -> bool:
-        # The brackets keep grep from finding itself.
-        listing = await agent.run(
-            f"cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'sleep [{mark[0]}]{mark[1:]}'"
-        )
-        return listing.stdout.strip() == b"0"
-
-    return check

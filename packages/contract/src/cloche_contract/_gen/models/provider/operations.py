@@ -910,6 +910,8 @@ class ProbeReport(BaseModel):
                 "renew_on_request",
                 "exec",
                 "files",
+                "transfers",
+                "tasks",
                 "code",
                 "code_languages",
                 "users_root",
