@@ -134,7 +134,13 @@ def published_set(library: Library, each: ToolSet) -> JsonObject:
             for tool in each.tools
         ],
         "checks": {tool.name: tool.checks for tool in each.tools},
-        "meta": {tool.name: {key: tool.meta[key] for key in ("since", "stability", "errors")} for tool in each.tools},
+        "meta": {
+            tool.name: {
+                **{key: tool.meta[key] for key in ("since", "stability", "errors")},
+                "example": tool.input_node["examples"][0],
+            }
+            for tool in each.tools
+        },
     }
 
 

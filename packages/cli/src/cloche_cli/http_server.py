@@ -1,10 +1,12 @@
 """`abx mcp start --transport http`: settings and options to a listening server."""
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cloche_cli.running_servers import noted, notes_folder
 from cloche_cli.stdio_server import DEFAULT_TEMPLATE
 from cloche_cli.usage import Refused
 from cloche_contract.registry import ToolFilter
@@ -60,7 +62,10 @@ def serve(request: HttpRequest) -> int:
         listener = bind(request.host, request.port, guarded=tokens is not None or oauth is not None)
     except AddressRefused as error:
         raise Refused("address", str(error), field="--host and --port:") from error
-    return serve_app(app, listener)
+    host, port = listener.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+    with noted(notes_folder(os.environ, settings.text("mcp_runtime_dir")), "http", url, time.time()):
+        return serve_app(app, listener)
 
 
 def _tokens(request: HttpRequest, token: str | None, file: str | None) -> Mapping[str, str] | None:

@@ -207,10 +207,13 @@ start = command(
 mcp: click.Group = LazyGroup(
     "mcp",
     help="Serve sandboxes to an agent over the Model Context Protocol.",
-    examples=["abx mcp install --target cursor", "abx mcp start", "abx mcp deploy --dry-run"],
+    examples=["abx mcp install --target cursor", "abx mcp status", "abx mcp start", "abx mcp deploy --dry-run"],
     lazy={
         "install": "cloche_cli.commands.mcp_install:install",
+        "status": "cloche_cli.commands.mcp_look:status",
+        "tools": "cloche_cli.commands.mcp_look:tools",
         "start": "cloche_cli.commands.mcp:start",
+        "stop": "cloche_cli.commands.mcp_look:stop",
         "deploy": "cloche_cli.commands.deploy:deploy",
     },
 )
