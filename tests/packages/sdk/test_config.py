@@ -65,14 +65,18 @@ def test_e15_a_workspace_file_cannot_open_the_network(tmp_path: Path) -> None:
     assert _load(tmp_path, workdir_env=rules, home_env="ABX_LOCAL_EGRESS=a.org\n").text("local_egress") == "a.org"
     toml = "[local]\negress = 'b.org'\n"
     assert _load(tmp_path, workdir_env=rules, home_env="", toml=toml).text("local_egress") == "b.org"
-    # What is read from a workspace at all does not widen what a sandbox, or a stranger, may do.
-    assert {setting.key for setting in SETTINGS if not setting.workspace} == {
-        "audit_file",
-        "local_egress",
-        "mcp_auth_token",
-        "mcp_auth_token_file",
-        "mcp_allowed_hosts",
-        "mcp_allowed_origins",
+    # A project comes from somebody else. A setting that it may bring must not widen what a sandbox, or a stranger, may do.
+    assert {setting.key for setting in SETTINGS if setting.workspace} == {
+        "default_template",
+        "http_timeout",
+        "local_end_with",
+        "local_runtime_dir",
+        "local_state_dir",
+        "log_level",
+        "output_limit",
+        "provider",
+        "region",
+        "sandbox_api_key",
     }
 
 
