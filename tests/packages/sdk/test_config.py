@@ -65,7 +65,7 @@ def test_e15_a_workspace_file_cannot_open_the_network(tmp_path: Path) -> None:
     assert _load(tmp_path, workdir_env=rules, home_env="ABX_LOCAL_EGRESS=a.org\n").text("local_egress") == "a.org"
     toml = "[local]\negress = 'b.org'\n"
     assert _load(tmp_path, workdir_env=rules, home_env="", toml=toml).text("local_egress") == "b.org"
-    # A project comes from somebody else. A setting that it may bring must not widen what a sandbox, or a stranger, may do.
+    # A project comes from somebody else: what it may set must not widen what a sandbox, or a stranger, may do.
     assert {setting.key for setting in SETTINGS if setting.workspace} == {
         "default_template",
         "http_timeout",
