@@ -1,4 +1,4 @@
-"""Where the MCP Inspector, the conformance suite, the TypeScript SDKs and their Node.js are for the tests.
+"""Where the MCP Inspector, the conformance suite, the TypeScript SDKs, playwright-core and their Node.js are for tests.
 
 Node.js comes from the package index with pyright; the others from the npm registry, once, into
 .cache/node. `nox -s tests` runs this module; `command`, `conformance` and `typescript` are what a test starts.
@@ -20,6 +20,8 @@ SUITE_VERSION = "0.2.0-alpha.12"
 MODULES = FOLDER / "node_modules"
 SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 TYPESCRIPT = {"sdk": "1.32.2", "client": "2.4.0"}
+DRIVER_VERSION = "1.65.1"
+DRIVER = MODULES / "playwright-core"
 TYPESCRIPT_CLIENT = Path(__file__).parent / "e2e" / "clients" / "typescript.mjs"
 
 
@@ -65,6 +67,12 @@ def typescript(sdk: str, mode: str, *target: str) -> list[str] | None:
     return [str(program), str(TYPESCRIPT_CLIENT), sdk, str(MODULES), mode, *target]
 
 
+def has_driver() -> bool:
+    """Whether the library that drives Chromium is here. It brings no browser of its own."""
+    package = DRIVER / "package.json"
+    return package.exists() and json.loads(package.read_text(encoding="utf-8"))["version"] == DRIVER_VERSION
+
+
 def install() -> None:
     """Install all of them into .cache/node. Nothing runs from the packages while they are installed."""
     program = node()
@@ -84,6 +92,7 @@ def install() -> None:
             f"@modelcontextprotocol/inspector@{VERSION}",
             f"@modelcontextprotocol/conformance@{SUITE_VERSION}",
             *(f"@modelcontextprotocol/{name}@{version}" for name, version in TYPESCRIPT.items()),
+            f"playwright-core@{DRIVER_VERSION}",
         ],
         env={**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
         check=True,
@@ -103,7 +112,7 @@ def offer_node() -> None:
 
 
 if __name__ == "__main__":
-    if not LAUNCHER.exists() or not SUITE.exists() or not has_typescript():
+    if not LAUNCHER.exists() or not SUITE.exists() or not has_typescript() or not has_driver():
         install()
     offer_node()
     sys.stdout.write(f"The MCP Inspector, the conformance suite and the TypeScript SDKs are in {FOLDER}.\n")

@@ -8,20 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from cloche_codegen.emit import reference
 from cloche_codegen.ir import tool_sets
 from cloche_codegen.load import load
 from tests.docs.site import ROOT, build
 
 TOOL = "tools/sandbox/run_code"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this tree, built with every warning an error: a lost link, a page that no list names."""
-    return build(tmp_path_factory.mktemp("site"), PYTHONHASHSEED="1", TZ="UTC", LC_ALL="C.UTF-8")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
