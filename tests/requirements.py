@@ -143,6 +143,7 @@ FAULTS: Mapping[str, Requirement] = {
         "New sub-folders are watched whole; an overflow of events is told.", "microsandbox#537, fswatch#330"
     ),
     "L29": Requirement("The timeout that is asked for is the one that holds.", "llm-sandbox#100"),
+    "P14": Requirement("No special file enters a layer; no link in one is ever followed.", "KubeHound#427"),
     "E1": Requirement("No variable of the server is visible inside.", "srt#58"),
     "E5": Requirement("No default secret; without a token nothing listens on the network.", "dify#36637"),
     "E6": Requirement("The address is this machine's own unless a token is needed.", "agent-sandbox MCP README"),

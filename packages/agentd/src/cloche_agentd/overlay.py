@@ -7,6 +7,7 @@ has to be quoted, and none can be exchanged.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 from collections.abc import Sequence
 from typing import Final
@@ -57,6 +58,10 @@ def mount_overlay(own_fds: int, lower: Sequence[int], upper: int, work: int, tar
         calls.mount("overlay", target, "overlay", calls.MS_NOSUID | calls.MS_NODEV, options)
     finally:
         os.chdir("/")
+    if os.statvfs(target).f_flag & os.ST_RDONLY:
+        # The kernel falls back to this, without an error, where it cannot make its work folder.
+        unmount(target)
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "overlay")
 
 
 def unmount(target: str) -> None:

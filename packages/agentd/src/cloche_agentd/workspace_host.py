@@ -11,6 +11,7 @@ import fcntl
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, cast
 
-from . import guest_calls, link, overlay
+from . import guest_calls, limits, link, overlay
 from .layers import export, publish
 from .layers.door import Door
 from .layers.failure import LayerError, NoSpace, OverlayFailed, StoreDamaged
@@ -83,6 +84,15 @@ def _become_host(ours: socket.socket, setup: WorkspaceSetup, how: Confinement) -
     os._exit(status)
 
 
+def _raise_descriptor_limit() -> int:
+    """A folder that every layer has is open once for each of them. Return what the limit was."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, limits.DESCRIPTORS)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return soft
+
+
 @dataclass(slots=True)
 class _Held:
     """A session's holder."""
@@ -104,6 +114,7 @@ class Host:
     _exports: dict[int, tuple[int, str]] = field(default_factory=dict[int, tuple[int, str]])
     """By pidfd: process and holder of the lease."""
     _mode: str = "privileged"
+    _soft_limit: int = 1024
     _poll: select.poll = field(default_factory=select.poll)
 
     def run(self) -> None:
@@ -113,6 +124,7 @@ class Host:
             if not overlay.privileged():
                 overlay.enter_user_namespace()
                 self._mode = "user_namespace"
+        self._soft_limit = _raise_descriptor_limit()
         gc.collect()
         gc.freeze()
         self._poll.register(self.keeper, select.POLLIN)
@@ -194,6 +206,9 @@ class Host:
         place = Place(self.setup.store, self.setup.base, self.setup.target, session_id)
         pid = os.fork()
         if pid == 0:
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (self._soft_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+            )
             hold(place, held.ids, theirs, init_end, self.how)
         theirs.close()
         init_end.close()

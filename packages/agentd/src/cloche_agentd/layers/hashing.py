@@ -87,6 +87,21 @@ def same_tree(one: Folder | None, other: Folder | None, name: str) -> bool:
         return found == outer.names() and all(same_tree(inner, outer, each) for each in found)
 
 
+def nothing_new(one: Folder | None, other: Folder | None, name: str) -> bool:
+    """Whether all that the other view has at and below a name is the same in the first: it may have less."""
+    theirs = other.find(name) if other is not None else None
+    if theirs is None or other is None:
+        return True
+    mine = one.find(name) if one is not None else None
+    if mine is None or one is None or not same(mine, theirs):
+        return False
+    inner, outer = one.enter(name), other.enter(name)
+    if inner is None or outer is None:
+        return inner is outer
+    with inner, outer:
+        return all(nothing_new(inner, outer, each) for each in outer.names())
+
+
 def _same_inode(one: Found, other: Found) -> bool:
     # A folder of one layer may stand under folders of others: its own inode says nothing about what it shows.
     mine, theirs = one.status, other.status

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .door import names, open_folder
-from .hashing import identical, same, same_content, same_tree
+from .hashing import identical, nothing_new, same, same_content, same_tree
 from .merge import TEXT_BYTES, merge_text
 from .view import Folder, Found
 from .whiteout import attributes, is_opaque, is_whiteout
@@ -86,6 +86,10 @@ class _Planner:
     def _conflict(self, path: str, reason: str) -> None:
         self._plan.conflicts.append((path, reason))
 
+    def _removable(self, read: Folder | None, head: Folder | None, name: str) -> bool:
+        """Whether what we remove is nothing that others made or changed."""
+        return not self._moved or nothing_new(read, head, name)
+
     def _untouched(self, read: Folder | None, head: Folder | None, name: str) -> bool:
         return not self._moved or same_tree(read, head, name)
 
@@ -95,7 +99,7 @@ class _Planner:
         if _find(head, name) is None:
             return
         self._plan.effective = True
-        if not self._untouched(read, head, name):
+        if not self._removable(read, head, name):
             self._conflict(path, "deleted")
 
     # -- files and links ----------------------------------------------------------------------------------------
@@ -162,7 +166,7 @@ class _Planner:
 
     def _replaced(self, name: str, read: Folder | None, head: Folder | None, path: str, reason: str) -> None:
         self._plan.effective = True
-        if not self._untouched(read, head, name):
+        if _find(head, name) is None or not self._removable(read, head, name):
             self._conflict(path, reason)
 
     def _both(self, ours: Found, was: Folder | None, now: Folder | None, path: str) -> None:

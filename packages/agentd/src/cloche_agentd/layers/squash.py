@@ -5,6 +5,7 @@ A run never reaches across the newest layer of a live session, so that the sessi
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -60,15 +61,20 @@ def squash(store: Store) -> list[Block]:
                 store.install(block.layer.layer_id)
             _put_in_force(store, made)
     except OSError as error:
-        in_force = set(store.manifest.ids)
-        for folder in (store.staging, store.layers):
-            for block in made:
-                if block.layer.layer_id not in in_force:
-                    remove(store.door, folder, block.layer.layer_id)
+        _undo(store, made)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NoSpace("the disk is full") from error
         raise
     return made
+
+
+def _undo(store: Store, made: Sequence[Block]) -> None:
+    """Remove what was prepared, as far as it can be removed now; the next start removes the rest."""
+    for block in made:
+        for folder in (store.staging, store.layers):
+            if block.layer.layer_id not in store.manifest.ids:
+                with contextlib.suppress(OSError):
+                    remove(store.door, folder, block.layer.layer_id)
 
 
 def _put_in_force(store: Store, made: Sequence[Block]) -> None:
@@ -99,7 +105,8 @@ def _flatten(store: Store, run: tuple[str, ...]) -> Block:
             store.door.chmod(store.staging, layer_id, stat.S_IMODE(root.st_mode))
             copy_facts(store.door, Found(sources.fds[0], ".", root), store.staging, layer_id)
         except OSError:
-            remove(store.door, store.staging, layer_id)
+            with contextlib.suppress(OSError):
+                remove(store.door, store.staging, layer_id)
             raise
         finally:
             os.close(target)
