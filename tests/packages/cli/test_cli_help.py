@@ -67,7 +67,7 @@ def _abx_calls(example: str) -> Iterator[list[str]]:
     words = shlex.split(line)
     while "abx" in words:
         words = words[words.index("abx") + 1 :]
-        end = next((index for index, word in enumerate(words) if word in ("&&", "|", ")")), len(words))
+        end = next((index for index, word in enumerate(words) if word in ("&&", "|", ")", ">")), len(words))
         yield words[:end]
 
 

@@ -2,9 +2,12 @@
 
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -123,3 +126,61 @@ def _imported(words: Sequence[str], environ: Mapping[str, str]) -> set[str]:
         _out, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, err[-2000:]
     return {line.rsplit("|", 1)[1].strip() for line in err.splitlines() if line.startswith("import time:")}
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["mcp", "status"]])
+def test_a_sign_of_life_is_for_a_person_at_a_terminal_only(environ: dict[str, str], words: list[str]) -> None:
+    """Issue 6, item 4. With stderr in a file nothing of it is left."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "cloche_cli", *words],
+        env=environ,
+        cwd=environ["HOME"],
+        capture_output=True,
+        timeout=WITHIN_S * 3,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cloche_cli", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**environ, "TERM": "xterm", "COLUMNS": "80"},
+        cwd=environ["HOME"],
+    ) as process:
+        os.close(theirs)
+        shown = b"".join(iter(lambda: _read(ours), b""))
+        assert process.wait(WITHIN_S) == 0
+    os.close(ours)
+    assert "…".encode() in shown
+    assert shown.endswith(b"\x1b[?25h") or b"\x1b[2K" in shown  # taken away again
+
+
+def test_an_interrupted_status_leaves_no_server(environ: dict[str, str], tmp_path: Path) -> None:
+    """Issue 6, item 4: Ctrl-C leaves nothing running, also what a client's file made us start."""
+    program = tmp_path / "slow"
+    program.write_text(
+        f"#!/bin/sh\ncd {tmp_path}; echo $$ > started.new; mv started.new started\nread line\nsleep 600\n"
+    )
+    program.chmod(0o755)
+    (tmp_path / ".claude.json").write_text(json.dumps({"mcpServers": {"agent-sandbox": {"command": str(program)}}}))
+    with _start(["mcp", "status"], environ) as process:
+        deadline = time.monotonic() + WITHIN_S
+        while not (tmp_path / "started").exists():
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            select.select([], [], [], 0.02)
+        server = os.pidfd_open(int((tmp_path / "started").read_text()))
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(WITHIN_S) == 130
+        ended, _, _ = select.select([server], [], [], WITHIN_S)
+        os.close(server)
+    assert ended
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other side is gone: pty(7)
+        return b""

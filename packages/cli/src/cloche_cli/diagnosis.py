@@ -2,6 +2,7 @@
 
 from cloche_cli.exit_status import OK, OTHER
 from cloche_cli.invocation import Invocation, current
+from cloche_cli.progress import working
 from cloche_cli.running import run_async
 from cloche_cli.sandboxes import opened
 from cloche_contract.provider import ProbeCheck, ProbeReport
@@ -15,8 +16,9 @@ def diagnose(provider: str | None) -> int:
 
 
 async def _diagnose(provider: str | None, invocation: Invocation) -> int:
-    async with opened(Doors(), provider) as opened_provider:
-        report = await opened_provider.probe()
+    with working("Trying what sandboxes need …", invocation):
+        async with opened(Doors(), provider) as opened_provider:
+            report = await opened_provider.probe()
     if invocation.json:
         invocation.emit(report.model_dump(mode="json"))
     else:

@@ -39,7 +39,10 @@ abx = LazyGroup(
         "docker": "cloche_cli.commands.docker:docker",
         "audit": "cloche_cli.commands.audit:audit",
         "prune": "cloche_cli.commands.prune:prune",
+        "config": "cloche_cli.commands.config:config",
+        "provider": "cloche_cli.commands.provider:provider",
         "doctor": "cloche_cli.commands.doctor:doctor",
+        "completion": "cloche_cli.commands.completion:completion",
     },
     params=[
         click.Option(

@@ -9,6 +9,7 @@ from cloche_cli.clients.look import Found, look
 from cloche_cli.clients.places import Surroundings
 from cloche_cli.invocation import Invocation, current
 from cloche_cli.own_command import own_command
+from cloche_cli.progress import working
 from cloche_cli.running import run_async
 from cloche_cli.running_servers import RunningServer, notes_folder, running_servers
 from cloche_cli.sandboxes import opened
@@ -38,7 +39,9 @@ def show_status() -> int:
 async def _show(invocation: Invocation) -> int:
     settings = load_settings()
     published = published_set("sandbox")
-    found = await look(Surroundings.own(), own_command())
+    with working("Starting what the clients would start …", invocation):
+        found = await look(Surroundings.own(), own_command())
+        provider = await _provider()
     servers = running_servers(notes_folder(os.environ, settings.text("mcp_runtime_dir")))
     document: dict[str, Any] = {
         "name": published.server_name,
@@ -46,7 +49,7 @@ async def _show(invocation: Invocation) -> int:
         "tool_count": len(published.tools),
         "tools": list(published.tool_names),
         "api_key_configured": settings.text("sandbox_api_key") is not None,
-        "provider": await _provider(),
+        "provider": provider,
         "clients": [_client_document(one) for one in found],
         "running": [_server_document(server) for server in servers],
     }

@@ -28,7 +28,7 @@ class TomlFormat:
     """TOML with one table for each server."""
 
     def find(self, text: str, path: Sequence[str]) -> Any:
-        value: Any = _parsed(text)
+        value: Any = parsed(text)
         for key in path:
             if not isinstance(value, dict):
                 raise Unsafe("holds a value where its servers should be")
@@ -52,11 +52,11 @@ class TomlFormat:
         else:
             lead = "" if not text.strip("\ufeff") else end if text.endswith(("\n", "\r")) else end * 2
             edited = text + lead + block
-        _agrees(edited, path, _with(_parsed(text), path, entry))
+        _agrees(edited, path, _with(parsed(text), path, entry))
         return Edited(edited)
 
     def take(self, text: str, path: Sequence[str], made: Sequence[str]) -> str:
-        before = _parsed(text)
+        before = parsed(text)
         if self.find(text, path) is None:
             return text
         lines = lines_of(text)
@@ -71,7 +71,7 @@ class TomlFormat:
         return _block(path, entry, "\n")
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -84,7 +84,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _spans(lines: Sequence[str], path: Sequence[str]) -> list[tuple[int, int]]:
     """The lines of the tables at and below the path, without empty lines and comments behind them."""
-    headers = [(number, keys) for number, line in enumerate(lines) if (keys := _header(line)) is not None]
+    headers = [(number, keys) for number, line in enumerate(lines) if (keys := header(line)) is not None]
     ends = [*(number for number, _keys in headers[1:]), len(lines)]
     spans: list[tuple[int, int]] = []
     for (start, keys), stop in zip(headers, ends, strict=False):
@@ -96,7 +96,7 @@ def _spans(lines: Sequence[str], path: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def _header(line: str) -> list[str] | None:
+def header(line: str) -> list[str] | None:
     found = _HEADER.match(line.rstrip("\r\n"))
     if found is None:
         return None
@@ -129,7 +129,7 @@ def _agrees(edited: str, path: Sequence[str], wanted: dict[str, Any]) -> None:
     """Raise unless the edited text reads as wanted: then nothing else can have been touched."""
     unsafe = Unsafe("keeps its servers in a way that lines cannot be cut at")
     try:
-        read = _parsed(edited)
+        read = parsed(edited)
     except Broken:
         raise unsafe from None
     for key in path[:-1]:
@@ -142,23 +142,23 @@ def _agrees(edited: str, path: Sequence[str], wanted: dict[str, Any]) -> None:
 
 def _block(path: Sequence[str], entry: Mapping[str, Any], end: str) -> str:
     name = ".".join(key if _BARE.fullmatch(key) else json.dumps(key) for key in path)
-    lines = [f"[{name}]", *(f"{key} = {_rendered(value)}" for key, value in entry.items())]
+    lines = [f"[{name}]", *(f"{key} = {rendered(value)}" for key, value in entry.items())]
     return "".join(line + end for line in lines)
 
 
-def _rendered(value: Any) -> str:
+def rendered(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, list):
-        return "[" + ", ".join(_rendered(one) for one in cast("list[Any]", value)) + "]"
+        return "[" + ", ".join(rendered(one) for one in cast("list[Any]", value)) + "]"
     if isinstance(value, dict):
-        pairs = (f"{_key(key)} = {_rendered(one)}" for key, one in cast("dict[str, Any]", value).items())
+        pairs = (f"{_key(key)} = {rendered(one)}" for key, one in cast("dict[str, Any]", value).items())
         return "{ " + ", ".join(pairs) + " }"
     # A JSON string is a TOML one, but for DEL, which TOML wants escaped.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _rendered(key)
+    return key if _BARE.fullmatch(key) else rendered(key)
