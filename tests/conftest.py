@@ -20,6 +20,14 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever asks for the scale is a soak test: one that is not marked would never be repeated."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "scale" in item.fixturenames:
+            item.add_marker("soak")
+
+
 @pytest.fixture(scope="session")
 def scale(request: pytest.FixtureRequest) -> int:
     """How many times more often than in CI a soak test repeats."""

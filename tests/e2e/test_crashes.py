@@ -67,7 +67,6 @@ ENDINGS: dict[str, Callable[[RawClient], Any]] = {
 }
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("ending", ENDINGS)
 async def test_l2_l7_any_end_at_any_moment_leaves_nothing_beyond_the_lease(
     ending: str, environ: dict[str, str], provider: str, scale: int

@@ -31,7 +31,6 @@ async def client_of(server: HttpProcess) -> AsyncGenerator[Raw]:
         yield Raw(http, server.url, {})
 
 
-@pytest.mark.soak
 async def test_many_sessions_at_once_meet_no_error_and_leave_no_orphan(
     environ: dict[str, str], provider: str, tmp_path: Path, scale: int
 ) -> None:

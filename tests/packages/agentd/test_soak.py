@@ -9,12 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.packages.agentd.plain_agent import TOKEN, PlainAgent
 
 
-@pytest.mark.soak
 def test_much_use_leaves_no_descriptor_and_no_process(fresh_agent: PlainAgent, scale: int, seed: int) -> None:
     """Commands, timeouts, disconnects, code and files in random order; afterwards everything is as before."""
     chooser = random.Random(seed)
@@ -50,7 +47,6 @@ def test_much_use_leaves_no_descriptor_and_no_process(fresh_agent: PlainAgent, s
     assert _settle(fresh_agent, is_as_before), (before, _state(fresh_agent))
 
 
-@pytest.mark.soak
 def test_t37_ten_thousand_commands_end_where_they_began(fresh_agent: PlainAgent, scale: int) -> None:
     """T37, SandboxFusion#67: descriptors, threads and temporary files; memory stays flat after a fifth of the calls.
 
@@ -76,7 +72,6 @@ def test_t37_ten_thousand_commands_end_where_they_began(fresh_agent: PlainAgent,
     assert all(grown < 2048 for grown in grown_kb.values()), grown_kb
 
 
-@pytest.mark.soak
 def test_t37_contexts_come_and_go_without_a_trace(fresh_agent: PlainAgent, scale: int) -> None:
     """T37: each with an execution, an interrupt of nothing, and its removal."""
     with fresh_agent.client() as client:
@@ -90,7 +85,6 @@ def test_t37_contexts_come_and_go_without_a_trace(fresh_agent: PlainAgent, scale
     assert after.counts == before.counts
 
 
-@pytest.mark.soak
 def test_random_bytes_do_not_end_the_agent(fresh_agent: PlainAgent, scale: int, seed: int) -> None:
     """Noise, cut requests and damaged ones: the agent answers the next client, and holds no connection."""
     chooser = random.Random(seed)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
-import pytest
 
 from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest, ListRequest
 from cloche_local.provider import LocalProvider
@@ -18,7 +17,6 @@ from tests.packages.local.sandboxes import Sandbox, made, reap_orphans, zygote_p
 _GROWTH_KB = 2048
 
 
-@pytest.mark.soak
 async def test_t37_two_thousand_sandboxes_leave_nothing(provider: LocalProvider, folder: Path, scale: int) -> None:
     """Faults T37 at the provider: mounts, control groups, descriptors, files, processes. A tenth at scale 1."""
     for _ in range(5):
@@ -41,7 +39,6 @@ async def test_t37_two_thousand_sandboxes_leave_nothing(provider: LocalProvider,
     assert all(grown < _GROWTH_KB for grown in grown_kb.values()), grown_kb
 
 
-@pytest.mark.soak
 async def test_t37_ten_thousand_commands_in_one_sandbox(provider: LocalProvider, scale: int) -> None:
     """Issue 3: the keeper ends where it began, and its memory stays flat after a fifth of the calls."""
     async with made(provider, timeout=3600) as sandbox:
