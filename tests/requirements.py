@@ -169,6 +169,7 @@ FAULTS: Mapping[str, Requirement] = {
     ),
     "W1": Requirement("A folder that was deleted and made again does not show its old files.", "try#163"),
     "W3": Requirement("Every mark, link, attribute and odd name keeps its meaning in layers.", "overlayfs-tools#3"),
+    "W5": Requirement("An export is one state, whatever is written meanwhile.", "seed-003#export_changes"),
     "W8": Requirement("What an agent changed is told of the whole layer.", "container-use PR#359"),
 }
 

@@ -104,7 +104,9 @@ def test_a_session_that_cannot_be_mounted_again_is_faulty_and_destroyed(desk: De
     desk.run("echo 1 > one")
     desk.run("echo 2 > two")
     desk.session("s")
-    shutil.rmtree(desk.folder / "store/sessions/s/work")
+    work = desk.folder / "store/sessions/s/work"
+    (work / "work").chmod(0o700)
+    shutil.rmtree(work)
     result = desk.squash()
     assert result["swept_sessions"] == [
         {"session_id": "s", "disposition": "faulty", "reason": "the layers could not be mounted again"}

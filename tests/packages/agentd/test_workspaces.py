@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import os
+import signal
 from pathlib import Path
 
 from cloche_agentd._gen import messages, wire
 from tests.packages.agentd.plain_agent import processes_with, running_agent
-from tests.packages.agentd.workspace_desk import BASE, Desk, lay_out, named
+from tests.packages.agentd.workspace_desk import BASE, Desk, lay_out, named, records
 
 
 def test_sessions_are_private_until_they_are_published_and_then_the_next_one_sees_them(desk: Desk) -> None:
@@ -187,3 +189,74 @@ def test_an_agent_without_layers_says_so_and_one_whose_store_is_damaged_changes_
         assert client.rpc(wire.LAYERS_STATUS, {}).value["cloche"]["code"] == "layer_store_damaged"
         assert client.run("true").failure == "layer_store_damaged"
     assert (tmp_path / "store/manifest.json").read_text() == "{"
+
+
+def test_w5_an_export_while_a_command_writes_has_nothing_of_it(desk: Desk) -> None:
+    """Seed 003: what is exported is published, and layers never change; no state is torn."""
+    desk.run("echo 1 > done")
+    desk.session("s")
+    writing = desk.client.start("echo up; while :; do echo more >> done; done", more={"workspaceSession": "s"})
+    writing.until(b"up")
+    with desk.agent.client() as other:
+        found = list(records(other.call("POST", wire.ROUTE_EXPORT_LAYERS, b"{}").body))
+        assert [data for head, data in found if head["kind"] == "file"] == [b"1\n"]
+        assert found[0][0]["session_ids"] == ["s"]
+        assert found[-1][0] == {"kind": "end", "records": len(found) - 1, "payload": 0}
+        other.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": "s"})
+        assert writing.wait().end["exitCode"] == 137
+
+
+def test_w8_a_dry_run_lists_every_change_whether_version_control_knows_it_or_not(desk: Desk) -> None:
+    """container-use PR#359: names and sizes of the whole delta, without content."""
+    desk.run("mkdir -p .git ignored; echo x > .git/index; echo ignored > .gitignore; echo y > ignored/y; rm b")
+    found = desk.export(names_only=True)
+    assert named(found, "file") == [".git/index", ".gitignore", "ignored/y"]
+    assert named(found, "delete") == ["b"]
+    assert b"".join(data for _, data in found) == b""
+
+
+def test_a_session_that_loses_its_init_is_gone_and_so_are_its_changes(desk: Desk) -> None:
+    """The kernel may end any process when memory is short: the agent notices, and nothing stays behind."""
+    desk.session("s")
+    running = desk.client.start("echo up; exec sleep 1000", more={"workspaceSession": "s"})
+    running.until(b"up")
+    (init,) = [pid for pid in inits_below(desk.agent.process.pid) if has_child(pid)]
+    os.kill(init, signal.SIGKILL)
+    assert running.wait().failure == "sandbox_lost"
+    with desk.agent.client() as other:
+        while other.rpc(wire.LAYERS_LIST_SESSIONS, {}).value["sessions"]:
+            pass
+        assert other.run("ls").stdout == b"a.txt\nb\ndir\n"
+        # Answers in turn: what was left of the session has been removed by now.
+        other.rpc(wire.LAYERS_STATUS, {})
+    assert desk.left() == []
+
+
+def inits_below(agent: int) -> list[int]:
+    """Processes that are pid 1 of a namespace below this one's."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                lines = (entry / "status").read_text().splitlines()
+            except OSError:
+                continue
+            numbers = next(line.split()[1:] for line in lines if line.startswith("NSpid:"))
+            if len(numbers) > 1 and numbers[-1] == "1" and agent in ancestors(int(entry.name)):
+                found.append(int(entry.name))
+    return found
+
+
+def ancestors(pid: int) -> list[int]:
+    """The processes above one."""
+    found: list[int] = []
+    while pid > 1:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        pid = int(stat.rpartition(")")[2].split()[1])
+        found.append(pid)
+    return found
+
+
+def has_child(pid: int) -> bool:
+    """Whether a process has started one that still runs."""
+    return bool(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
