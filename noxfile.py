@@ -113,6 +113,12 @@ def standalone(session: nox.Session) -> None:
     python(session, "-m", "tests.architecture.standalone", *session.posargs)
 
 
+@nox.session(default=False)
+def oldest(session: nox.Session) -> None:
+    """The packages that run on Python 3.10, in a real one: imported, and serving a client of each protocol era."""
+    python(session, "-m", "tests.architecture.oldest")
+
+
 @nox.session(tags=["ci"])
 def smoke(session: nox.Session) -> None:
     """The benchmarks, for a minute: that they run and count successes, not what they measure."""
@@ -139,6 +145,13 @@ def bench(session: nox.Session) -> None:
 def peers(session: nox.Session) -> None:
     """Make the environment of the other libraries that `bench` measures beside ours. Nothing of ours requires them."""
     python(session, "-m", "tests.benchmarks.environment")
+
+
+@nox.session(default=False)
+def clients(session: nox.Session) -> None:
+    """Every client that is tested, over stdio and HTTP, with a matrix. `-- --docs` puts it into the documentation."""
+    inspector(session)
+    python(session, "-m", "tests.clients", *session.posargs)
 
 
 @nox.session(default=False)

@@ -17,6 +17,7 @@ import anyio
 from tests.benchmarks.long_work import parts_group, task_group
 from tests.benchmarks.many import ALIVE, at_once_group, file_group, memory_group
 from tests.benchmarks.measure import Group, run_rounds
+from tests.benchmarks.over_http import http_group
 from tests.benchmarks.page import write_page
 from tests.benchmarks.picture import draw
 from tests.benchmarks.report import document, table
@@ -46,6 +47,7 @@ PLANS = (
     Plan("file", file_group, 15, 1),
     Plan("task", task_group, 100, 3),
     Plan("parts", parts_group, 15, 1),
+    Plan("http", http_group, 40, 1),
 )
 
 
