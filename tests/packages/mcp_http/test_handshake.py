@@ -7,6 +7,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from cloche_contract.errors import ProviderUnavailable
 from cloche_testkit.plane import ScriptedPlane
 from tests.packages.mcp_http.served import HELLO, message_of, raw, result_of, served
 
@@ -47,6 +48,22 @@ async def test_delete_destroys_the_sandboxes_of_the_session_and_of_no_other(scri
         assert (await one.post(one.calling("list_sandboxes"))).status_code == 404
         assert (await one.bye()).status_code == 404
         assert (await other.value("get_sandbox"))["sandbox_id"] == kept["sandbox_id"]
+
+
+async def test_an_ended_session_goes_on_destroying_while_its_server_lives(
+    scripted_plane: ScriptedPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checklist 320: the few seconds are for the end of the process; a busy machine must not leave an orphan."""
+    monkeypatch.setattr("cloche_sdk.session.END_BOUND_S", 0.01)
+    async with served() as server, raw(server) as client:
+        await client.value("create_sandbox")
+        scripted_plane.script.fail_next("kill", ProviderUnavailable(), times=2)
+        assert (await client.bye()).status_code == 200
+        assert scripted_plane.alive == []
+    async with served() as server, raw(server) as client:
+        await client.value("create_sandbox")
+        scripted_plane.script.fail_next("kill", ProviderUnavailable(), times=100_000)
+    assert len(scripted_plane.alive) == 1, "the end of a server waits for nobody"
 
 
 async def test_the_end_of_the_server_destroys_the_sandboxes_of_every_session(scripted_plane: ScriptedPlane) -> None:

@@ -206,6 +206,7 @@ def _assemble(
             await commons.aclose()
 
     def begin_close() -> None:
+        commons.ending = True
         store.begin_close()
         leases.begin_close()
 

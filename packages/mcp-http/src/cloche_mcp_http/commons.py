@@ -14,6 +14,8 @@ _CLOSE_WITHIN_S = 1.0
 class ServerCommons:
     """The `Commons` of one server."""
 
+    ending = False
+
     def __init__(self) -> None:
         self._opened: dict[str, Any] = {}
         self._opening = anyio.Lock()

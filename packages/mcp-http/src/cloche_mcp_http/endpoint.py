@@ -6,6 +6,7 @@ Source: checklist 153, 154, 295 to 302; systems facts 3.3; decision D21; faults 
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+import anyio
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
@@ -24,6 +25,7 @@ from cloche_mcp_http.store import SessionLimit, SessionStore
 SESSION_HEADER = "mcp-session-id"
 _VERSION_HEADER = "mcp-protocol-version"
 _METHOD_HEADER = "mcp-method"
+_ENDED_WITHIN_S = 10.0
 _ALLOW = {"Allow": "POST, DELETE"}
 _MISSING_SESSION = (
     "Missing Mcp-Session-Id header: send the one that initialize was answered with, or speak 2026-07-28, "
@@ -78,7 +80,8 @@ class McpEndpoint:
         if session is None:
             return refuse(404, INVALID_REQUEST, _UNKNOWN_SESSION)
         session.end()
-        await session.ended.wait()
+        with anyio.move_on_after(_ENDED_WITHIN_S):  # from now on nobody finds it, and it goes on destroying
+            await session.ended.wait()
         return JSONResponse({"status": "session_terminated"})
 
     async def _post(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:

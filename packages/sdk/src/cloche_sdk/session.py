@@ -49,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_LIFETIME_S = 300
 END_BOUND_S = 4.0
+# Where the process goes on: what is not destroyed would live, and cost, until its deadline.
+PATIENT_END_S = 60.0
 # What a create in flight may still take once the session ends, before it is cancelled.
 CREATE_GRACE_S = 2.0
 
@@ -85,6 +87,7 @@ class SandboxSession:
         pool: ProviderPool | None = None,
         principal: str | None = None,
         leases: int | None = None,
+        hurried: Callable[[], bool] = lambda: True,
     ) -> None:
         """Make a session.
 
@@ -93,6 +96,7 @@ class SandboxSession:
             principal: whose sandboxes are seen, and on whose name new ones are made; None sees all.
             leases: where given, there is no default: each call without an id makes a sandbox of its own,
                 and at most so many live at a time.
+            hurried: whether the end has seconds only, because the process ends too.
         """
         self._doors = doors
         self.template = template
@@ -101,6 +105,7 @@ class SandboxSession:
         self._pool = pool or ProviderPool(doors)
         self._visible = Visibility(self._pool, principal)
         self._leases = leases
+        self._hurried = hurried
         self._slots: dict[Reference, Slot] = {}
         self._creating: list[Slot] = []
         self._default: Slot | None = None
@@ -442,7 +447,7 @@ class SandboxSession:
         self._slots.clear()
         self._creating.clear()
         self._default = None
-        with anyio.move_on_after(END_BOUND_S):
+        with anyio.move_on_after(END_BOUND_S if self._hurried() else PATIENT_END_S):
             async with anyio.create_task_group() as tasks:
                 for slot in slots:
                     tasks.start_soon(slot.end, CREATE_GRACE_S)

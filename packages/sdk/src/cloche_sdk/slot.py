@@ -18,7 +18,9 @@ __all__ = ["Slot"]
 logger = logging.getLogger(__name__)
 
 KILL_RETRY_S = 0.2
-KILL_ATTEMPTS = 20
+# After the first seconds a platform that fails is asked less often.
+HASTY_ATTEMPTS = 20
+KILL_RETRY_LATER_S = 2.0
 
 
 class Slot:
@@ -92,7 +94,10 @@ class Slot:
             self.alive = False
 
     async def end(self, grace_s: float) -> None:
-        """Destroy the sandbox at the end of the session, whatever state it is in; one with tasks lives on."""
+        """Destroy the sandbox at the end of the session, whatever state it is in; one with tasks lives on.
+
+        Tries until it is gone; whoever calls says how long.
+        """
         if self.holds_tasks:
             return
         with anyio.move_on_after(grace_s):
@@ -100,10 +105,10 @@ class Slot:
         if not self.settled.is_set():
             self._making.cancel()
             await self.settled.wait()
-        for _ in range(KILL_ATTEMPTS):
-            if self.sandbox is None or await self.destroyed():
-                return
-            await anyio.sleep(KILL_RETRY_S)
+        attempts = 0
+        while self.sandbox is not None and not await self.destroyed():
+            attempts += 1
+            await anyio.sleep(KILL_RETRY_S if attempts < HASTY_ATTEMPTS else KILL_RETRY_LATER_S)
 
     async def destroyed(self) -> bool:
         """Kill the sandbox, and tell whether it is gone; a failure is logged."""

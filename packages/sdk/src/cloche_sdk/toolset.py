@@ -100,7 +100,14 @@ async def _opened(doors: Doors, template: str, options: ToolSetOptions) -> Async
     if options.commons is not None:
         # One zygote for all clients of a server: it takes longer to start, and more memory, than their sandboxes.
         pool = await options.commons.get("cloche_sdk.providers", partial(_pool, doors))
-    session = SandboxSession(doors, template=template, pool=pool, principal=options.principal, leases=options.leases)
+    session = SandboxSession(
+        doors,
+        template=template,
+        pool=pool,
+        principal=options.principal,
+        leases=options.leases,
+        hurried=lambda: options.commons is None or options.commons.ending,
+    )
     async with session:
         session.warm_soon()
         observer = audit_file(doors, options.principal, lambda: session.default)

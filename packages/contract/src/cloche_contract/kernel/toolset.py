@@ -61,6 +61,11 @@ class Commons(Protocol):
         """
         ...
 
+    @property
+    def ending(self) -> bool:
+        """Whether the process is about to end: what sessions still clean up has seconds, no more."""
+        ...
+
 
 @dataclass(frozen=True)
 class ToolSetOptions:
