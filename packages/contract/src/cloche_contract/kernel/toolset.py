@@ -54,16 +54,12 @@ class ToolSession(Protocol):
 class Commons(Protocol):
     """What sessions of one process share, such as an opened provider; never what one client made."""
 
+    ending: bool  # so is the process: what sessions still clean up has seconds, no more
+
     async def get(self, key: str, open_it: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """Return what is kept under the key, opened by the first who asks and closed after the last session.
+        """What is kept under the key: opened by the first who asks, closed after the last session.
 
-        It is closed by another task than that which opened it, so it must not hold a task group.
-        """
-        ...
-
-    @property
-    def ending(self) -> bool:
-        """Whether the process is about to end: what sessions still clean up has seconds, no more."""
+        Another task closes it, so it must not hold a task group."""
         ...
 
 
