@@ -132,6 +132,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def newcomer(session: nox.Session) -> None:
+    """From a bare machine to a tool call of the MCP Inspector, in the three commands of the documentation, timed."""
+    python(session, "-m", "tests.docs.newcomer")
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """The paired benchmarks, with their table. `-- --json FILE` keeps the numbers, `--docs` puts them into the docs.
 

@@ -7,9 +7,14 @@ Sphinx wants on top, which page comes where, is taken from the lists of links in
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import sdk_page
 
 ROOT = Path(__file__).parent.parent
 
@@ -53,6 +58,13 @@ def add_contents(_: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += "\n```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(pages) + "\n```\n"
 
 
+def add_names(_: Sphinx, docname: str, source: list[str]) -> None:
+    """Put every public name of the SDK below the headline of its page."""
+    if docname == "python":
+        source[0] += "\n" + sdk_page.write(ROOT)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", add_contents)
+    app.connect("source-read", add_names)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

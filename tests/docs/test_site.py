@@ -9,11 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from cloche_codegen.emit import reference
+from cloche_codegen.emit.sync import SDK
 from cloche_codegen.ir import tool_sets
 from cloche_codegen.load import load
 from tests.docs.site import ROOT, build
 
 TOOL = "tools/sandbox/run_code"
+
+
+def copy_of_the_sources(folder: Path) -> Path:
+    """Everything that the site is made from, in another place."""
+    for name in ("docs", "schemas", SDK):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("CHANGELOG.md", "SECURITY.md"):
+        shutil.copy(ROOT / name, folder)
+    return folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -34,15 +44,19 @@ def different(one: Path, other: Path) -> set[str]:
 
 def test_the_site_is_built_to_the_same_bytes_wherever_and_whenever(site: Path, tmp_path: Path) -> None:
     """Issue 6: docs build twice to identical bytes."""
-    for folder in ("docs", "schemas"):
-        shutil.copytree(ROOT / folder, tmp_path / "copy" / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    again = build(tmp_path, tmp_path / "copy", PYTHONHASHSEED="2", TZ="Asia/Tokyo", LC_ALL="C", SOURCE_DATE_EPOCH="1")
+    again = build(
+        tmp_path,
+        copy_of_the_sources(tmp_path / "copy"),
+        PYTHONHASHSEED="2",
+        TZ="Asia/Tokyo",
+        LC_ALL="C",
+        SOURCE_DATE_EPOCH="1",
+    )
     assert different(site, again) == set()
 
 
 def with_change(folder: Path, change: Callable[[dict[str, Any]], None]) -> set[str]:
     """Change the schema of one tool in a copy, write its reference pages and return those that changed."""
-    shutil.copytree(ROOT / "schemas", folder / "schemas")
     schema = folder / "schemas" / f"{TOOL}.json"
     data = json.loads(schema.read_text(encoding="utf-8"))
     change(data)
@@ -64,7 +78,7 @@ def describe_the_code(data: dict[str, Any]) -> None:
 
 def test_a_changed_description_changes_the_page_of_its_tool_and_no_other(site: Path, tmp_path: Path) -> None:
     """Issue 6: changing one schema description changes exactly its pages. The index of the search knows the words."""
-    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_of_the_sources(tmp_path)
     assert with_change(tmp_path, describe_the_code) == {f"{TOOL}.md"}
     assert different(site, build(tmp_path / "site", tmp_path)) == {f"reference/{TOOL}.html", "searchindex.js"}
 
@@ -75,4 +89,5 @@ def test_a_changed_summary_changes_the_list_of_tools_as_well(tmp_path: Path) -> 
     def summarize(data: dict[str, Any]) -> None:
         data["description"] = "Another first sentence. And more."
 
+    copy_of_the_sources(tmp_path)
     assert with_change(tmp_path, summarize) == {f"{TOOL}.md", "index.md"}

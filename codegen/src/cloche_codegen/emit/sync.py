@@ -77,7 +77,7 @@ def _class(module: _Module, node: ast.ClassDef, names: dict[str, str]) -> dict[s
         "source": node.name,
         "doc": _docstring(node),
         "children": _children(methods),
-        "methods": [_method(module, node.name, each, names) for each in methods if _wanted(each)],
+        "methods": [_method(module, node.name, each, names) for each in methods if wanted(each)],
     }
 
 
@@ -109,7 +109,8 @@ def _signature_names(method: _Method) -> set[str]:
     return found
 
 
-def _wanted(method: _Method) -> bool:
+def wanted(method: _Method) -> bool:
+    """Whether a method is for the users of the SDK, not for the SDK itself."""
     public = not method.name.startswith("_") or method.name in ("__aenter__", "__aexit__")
     return public and not _signature_names(method) & INNER
 
