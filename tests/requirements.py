@@ -105,6 +105,7 @@ FAULTS: Mapping[str, Requirement] = {
     "P4": Requirement("File tools cannot leave the sandbox, whatever the path.", "mcp-server-cloudflare#478"),
     "P6": Requirement("A tree that is swapped while it is walked leads nowhere else.", "inspect_ai#5285"),
     "P8": Requirement("A link is judged by what it leads to.", "claude-code#23960"),
+    "P14": Requirement("Nothing of an archive is written outside; no device, no set-id bit.", "KubeHound#427"),
     "M1": Requirement("A dependency that prints never reaches standard output.", "mcp-hangar#563"),
     "M3": Requirement("The server ends when its client closes standard input.", "python-sdk#2231"),
     "M4": Requirement("The server ends when its client stops reading.", "mcp-server-cloudflare#487"),

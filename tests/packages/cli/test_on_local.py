@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.request import ProxyHandler, Request, build_opener
 
+import anyio
 import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.packages.local.images import small_root
 
 WITHIN_S = 60
 
@@ -249,3 +254,23 @@ def test_e15_what_lies_in_the_workspace_does_not_open_the_network(abx_process: R
     assert abx_process("run", program, ABX_LOCAL_EGRESS="docs.example.org").stdout == "http://127.0.0.1:3128\n"
     wrong = abx_process("run", program, ABX_LOCAL_EGRESS="*")
     assert (wrong.returncode, "ABX_LOCAL_EGRESS" in wrong.stderr) == (2, True)
+
+
+async def test_an_imported_template_is_used_by_the_command_line_and_by_a_model(
+    abx_process: Run, environ: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Issue 6, part 4: `abx sandbox create --template NAME`, and create_sandbox's argument."""
+    small_root(tmp_path / "rootfs")
+    assert abx_process("template", "import", str(tmp_path / "rootfs"), "--name", "mine").returncode == 0
+    sandbox_id = abx_process("sandbox", "create", "--template", "mine").stdout.strip()
+    assert abx_process("exec", "--sandbox", sandbox_id, "cat /etc/motd").stdout == "small\n"
+    busy = abx_process("template", "remove", "mine")
+    assert (busy.returncode, busy.stdout) == (2, "")
+    server = StdioServerParameters(command=sys.executable, args=["-m", "cloche_cli", "mcp", "start"], env=dict(environ))
+    with anyio.fail_after(WITHIN_S):
+        async with Client(server) as client:
+            assert not (await client.call_tool("create_sandbox", {"template": "mine"})).is_error
+            ran = await client.call_tool("run_command", {"command": "cat /etc/motd"})
+            assert (ran.structured_content or {})["stdout"] == "small\n"
+    assert abx_process("sandbox", "kill", "--all").returncode == 0
+    assert abx_process("template", "remove", "mine").stdout == "removed mine\n"

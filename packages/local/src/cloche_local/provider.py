@@ -137,7 +137,7 @@ class LocalProvider:
             TemplateNotFound, UnsupportedLimit, UnsupportedOperation, BackendUnavailable, IdempotencyConflict.
             InvalidArgument, ConfigurationInvalid: a rule of the network allowlist is malformed.
         """
-        template = templates.find_template(request.template.strip())
+        template = templates.find_template(request.template.strip(), self._paths.state)
         if template is None:
             raise TemplateNotFound
         if request.region is not MISSING:
@@ -229,7 +229,10 @@ class LocalProvider:
             timeout_s=request.timeout,
             access_token=self._options.ids.new_id(),
             shape=Shape(self._premises.plan(template), wanted, self.protections),
-            envs={} if request.envs is MISSING else request.envs,
+            envs={
+                **{name: value for name, value in template.env if name != "PATH"},
+                **({} if request.envs is MISSING else request.envs),
+            },
             metadata={} if request.metadata is MISSING else request.metadata,
             range_slots=self._paths.range_slots,
             cgroup_root=self._paths.cgroup_root,

@@ -18,10 +18,12 @@ from pathlib import Path
 from cloche_contract.common import LeftoverKind
 from cloche_contract.provider import Leftover, PruneRequest, PruneResult
 from cloche_local import journal
+from cloche_local.imported import IMPORTING_PREFIX
 from cloche_local.limits import Group, find_hierarchy, left_groups
 from cloche_local.paths import Paths
 from cloche_local.state import NEW_PREFIX, StateFolder, is_locked, is_sandbox_id, remove_left, try_lock
 from cloche_local.templates import BUILDING_PREFIX, SKELETON_PREFIX
+from cloche_local.tree import remove_tree
 
 # What is younger may be in the making.
 _YOUNG_S = 60.0
@@ -103,6 +105,8 @@ class Pruner:
         templates_known = not unreadable and "" not in used
         for name, facts in _entries(self._state.path):
             path = f"{self._state.path}/{name}"
+            if name.startswith(IMPORTING_PREFIX) and self._is_old(facts) and _is_free(path):
+                yield _Dead("unfinished", path, lambda path=path: _remove_import(path))
             if not stat.S_ISDIR(facts.st_mode):
                 continue
             if is_sandbox_id(name):
@@ -228,6 +232,16 @@ def _remove_tree(path: str) -> bool:
     return True
 
 
+def _remove_import(path: str) -> bool:
+    if not _is_free(path):
+        return False
+    if os.path.isdir(path):
+        remove_tree(path)
+    else:
+        os.unlink(path)
+    return True
+
+
 def _remove_file(path: str) -> bool:
     os.unlink(path)
     return True
@@ -247,7 +261,7 @@ def _is_free(path: str) -> bool:
     import fcntl
 
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:

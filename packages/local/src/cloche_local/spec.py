@@ -62,6 +62,8 @@ class RootPlan:
     binds: tuple[Bind, ...]
     search_path: str
     import_paths: tuple[str, ...] = ()
+    workdir: str = ""
+    """Where commands start that name no place; empty: the user's home."""
 
 
 # The agent's own: keeper, init, the spawner of root, and room for the interpreters that it keeps ready.

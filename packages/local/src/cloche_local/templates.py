@@ -1,4 +1,5 @@
-"""The templates of the local provider: a small root of our own over this host's /usr and Python. Nothing is downloaded.
+"""The templates of the local provider: a small root of our own over this host's /usr and Python, or one that was
+imported. Nothing is downloaded.
 
 `base` has the host's programs and a Python. `code-interpreter-v1` adds numpy, pandas and matplotlib where they are
 installed beside Cloche (extra `code-interpreter`). What of /etc is shown is an allowlist.
@@ -7,6 +8,7 @@ installed beside Cloche (extra `code-interpreter`). What of /etc is shown is an 
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from cloche_local import imported
 from cloche_local.spec import Bind, RootPlan
 
 BASE = "base"
@@ -26,6 +29,9 @@ BUILDING_PREFIX = ".building-"
 _VENV = "/opt/venv"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _USER_ID = 1000
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Of the account that runs inside, and told apart from the rest.
+_OUR_ENV = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "USER"})
 # Links into /usr on a merged system, folders of their own on an older one.
 _SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs")
@@ -85,18 +91,36 @@ class Template:
     python: str
     library_folder: str | None
     missing: tuple[str, ...]
+    root: str = ""
+    """The folder of an imported one; empty for ours."""
+    env: tuple[tuple[str, str], ...] = ()
+    workdir: str = ""
 
 
-def find_template(name: str) -> Template | None:
-    """The template of that name as this host can show it; None where there is none."""
+def find_template(name: str, state_path: str | None = None) -> Template | None:
+    """The template of that name as this host can show it; None where there is none.
+
+    Args:
+        state_path: where imported ones are; left out, only ours are looked for.
+    """
     if name not in TEMPLATES:
-        return None
+        return None if state_path is None else _find_imported(name, state_path)
     prefix = os.path.realpath(sys.base_prefix)
     python = os.path.realpath(sys.executable)
     if name == BASE:
         return Template(name, prefix, python, None, ())
     missing = tuple(library for library in LIBRARIES if importlib.util.find_spec(library) is None)
     return Template(name, prefix, python, _library_folder(), missing)
+
+
+def _find_imported(name: str, state_path: str) -> Template | None:
+    found = imported.find(state_path, name)
+    if found is None:
+        return None
+    root, told = found
+    env = tuple((key, value) for key, value in told.env.items() if _ENV_NAME.fullmatch(key) and key not in _OUR_ENV)
+    search_path = told.env.get("PATH", "")
+    return Template(name, "", "", None, (), root, (*env, ("PATH", search_path or _SYSTEM_PATH)), told.workdir)
 
 
 def _library_folder() -> str | None:
@@ -150,6 +174,8 @@ def plan_root(template: Template, state_path: str, *, host_root: bool) -> RootPl
     Raises:
         OSError: the skeleton cannot be written.
     """
+    if template.root:
+        return _plan_imported(template)
     binds = tuple(_binds(template))
     entries = list(_entries(template, binds))
     digest = hashlib.sha256(repr((host_root, entries)).encode()).hexdigest()[:16]
@@ -158,6 +184,23 @@ def plan_root(template: Template, state_path: str, *, host_root: bool) -> RootPl
         _write_skeleton(skeleton, entries, host_root=host_root)
     import_paths = () if template.library_folder is None else (template.library_folder,)
     return RootPlan(skeleton, binds, f"{_VENV}/bin:/home/user/.local/bin:{_SYSTEM_PATH}", import_paths)
+
+
+def _plan_imported(template: Template) -> RootPlan:
+    """An imported root as it is, with the library of this host's Python at a place of its own."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    library = os.path.dirname(os.path.realpath(os.__file__))
+    # Packages for the same Python in the template: what somebody installed there can be imported.
+    theirs = [f"/usr/local/lib/{version}/site-packages", f"/usr/lib/{version}/site-packages"]
+    theirs += ["/usr/lib/python3/dist-packages"] if os.path.isdir(f"{template.root}/usr/lib/{version}") else []
+    shown = [path for path in theirs if os.path.isdir(template.root + path)]
+    return RootPlan(
+        template.root,
+        (Bind(library, imported.PYTHON_FOLDER),),
+        dict(template.env)["PATH"],
+        (imported.PYTHON_FOLDER, f"{imported.PYTHON_FOLDER}/lib-dynload", *shown),
+        template.workdir,
+    )
 
 
 def _binds(template: Template) -> Iterator[Bind]:

@@ -384,7 +384,11 @@ class _Agentd:
         if keeper.has_range():
             accounts.append(User("root", 0, 0, "/root"))
         config = AgentConfig(
-            users=accounts, path=keeper.shape.root.search_path, begin_interpreter=True, rehearse=keeper.waits
+            users=accounts,
+            path=keeper.shape.root.search_path,
+            workdir=keeper.shape.root.workdir or None,
+            begin_interpreter=True,
+            rehearse=keeper.waits,
         )
         hooks = KeeperHooks(
             on_renew=keeper.renew,
