@@ -105,7 +105,6 @@ FAULTS: Mapping[str, Requirement] = {
     "P4": Requirement("File tools cannot leave the sandbox, whatever the path.", "mcp-server-cloudflare#478"),
     "P6": Requirement("A tree that is swapped while it is walked leads nowhere else.", "inspect_ai#5285"),
     "P8": Requirement("A link is judged by what it leads to.", "claude-code#23960"),
-    "P14": Requirement("Nothing of an archive is written outside; no device, no set-id bit.", "KubeHound#427"),
     "M1": Requirement("A dependency that prints never reaches standard output.", "mcp-hangar#563"),
     "M3": Requirement("The server ends when its client closes standard input.", "python-sdk#2231"),
     "M4": Requirement("The server ends when its client stops reading.", "mcp-server-cloudflare#487"),
@@ -144,7 +143,7 @@ FAULTS: Mapping[str, Requirement] = {
         "New sub-folders are watched whole; an overflow of events is told.", "microsandbox#537, fswatch#330"
     ),
     "L29": Requirement("The timeout that is asked for is the one that holds.", "llm-sandbox#100"),
-    "P14": Requirement("No special file enters a layer; no link in one is ever followed.", "KubeHound#427"),
+    "P14": Requirement("No special file enters a layer or template; no link in one leads out of it.", "KubeHound#427"),
     "E1": Requirement("No variable of the server is visible inside.", "srt#58"),
     "E5": Requirement("No default secret; without a token nothing listens on the network.", "dify#36637"),
     "E6": Requirement("The address is this machine's own unless a token is needed.", "agent-sandbox MCP README"),
