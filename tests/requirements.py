@@ -163,6 +163,16 @@ FAULTS: Mapping[str, Requirement] = {
     "E18": Requirement("A disk limit holds, or is refused.", "hermes-agent#57994"),
     "E19": Requirement("Every writable place is under the limit.", "microsandbox#1007"),
     "E20": Requirement("Running out of memory has its own stop reason.", "SandboxFusion#43"),
+    "T4": Requirement(
+        "A command that timed out is killed inside the sandbox, not only for its client.", "inspect_ai#2779"
+    ),
+    "L10": Requirement("What is removed is removed by name; nothing depends on its maker living on.", "repopilot#87"),
+    "L13": Requirement("Concurrent creations never meet on a port.", "OpenSandbox#1705"),
+    "P10": Requirement("A path is a field of its own: no colon in it splits anything.", "qwen-code#5386"),
+    "P11": Requirement("A workspace that is not there is an error, and is not made on the host.", "mulmoclaude#3191"),
+    "E3": Requirement("No secret is in labels, arguments or what the engine tells.", "qwen-code#12269"),
+    "E4": Requirement("No secret is in the environment of what user code starts.", "judge0#564"),
+    "E21": Requirement("No socket of the engine gets inside, by whatever folder.", "desktop-feedback#83"),
     "E22": Requirement("The engine is found as Docker's own client finds it.", "docker-mcp#21"),
     "E23": Requirement(
         "An engine that does not answer is one line of cause and one of what to do.", "container-use#261"
@@ -171,6 +181,24 @@ FAULTS: Mapping[str, Requirement] = {
     "W3": Requirement("Every mark, link, attribute and odd name keeps its meaning in layers.", "overlayfs-tools#3"),
     "W5": Requirement("An export is one state, whatever is written meanwhile.", "seed-003#export_changes"),
     "W8": Requirement("What an agent changed is told of the whole layer.", "container-use PR#359"),
+}
+
+MANAGEMENT_TOOLS: Mapping[str, Requirement] = {
+    "list_docker_images": Requirement(
+        "Every local image that a sandbox can be made of.", "seed-003#list_docker_images"
+    ),
+    "list_workspace_directories": Requirement(
+        "Directories below the roots that the operator allows, one level at a time.",
+        "seed-003#list_workspace_directories",
+    ),
+    "create_sandbox": Requirement(
+        "Sandboxes over one shared read-only base, all of them ready or none made.", "seed-003#create_sandbox"
+    ),
+    "list_sandboxes": Requirement("Every record, without asking a sandbox.", "seed-003#list_sandboxes"),
+    "inspect_sandbox": Requirement("One record, without asking the sandbox.", "seed-003#inspect_sandbox"),
+    "destroy_sandbox": Requirement(
+        "Agent, container and record removed in this order, or the record kept as failed.", "seed-003#destroy_sandbox"
+    ),
 }
 
 TOOLS: Mapping[str, Requirement] = {

@@ -142,7 +142,7 @@ async def test_unknown_tool_is_no_result(session: Session, tool: str) -> None:
         await _call(session, tool, {})
 
 
-@pytest.mark.parametrize("name", ["management", "../errors", "", "sandbox.json", "a\0b"])
+@pytest.mark.parametrize("name", ["runtime", "../errors", "", "sandbox.json", "a\0b"])
 def test_unknown_tool_set_is_typed(name: str) -> None:
     with pytest.raises(UnknownToolSet):
         published_set(name)

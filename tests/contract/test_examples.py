@@ -13,6 +13,7 @@ from cloche_contract.kernel.dispatch import dispatch
 from cloche_contract.kernel.toolset import ToolSession, ToolSetOptions
 from cloche_contract.registry import published_set
 from cloche_contract.settings import SETTINGS
+from cloche_docker_manager.toolset import open_toolset as open_management
 from cloche_sdk.toolset import open_toolset
 from cloche_testkit.plane import ScriptedPlane
 from cloche_testkit.scripted import installed_plane
@@ -37,7 +38,28 @@ async def _session(plane: ScriptedPlane, home: Path) -> AsyncGenerator[ToolSessi
             yield opened
 
 
-@pytest.mark.parametrize("case", EXAMPLES, ids=str)
+@asynccontextmanager
+async def _management(home: Path) -> AsyncGenerator[ToolSession]:
+    """A manager whose engine does not run: what needs none works, the rest says so."""
+    environ = {"HOME": str(home), "DOCKER_HOST": f"unix://{home}/docker.sock"}
+    async with open_management(ToolSetOptions(environ=environ)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("case", [case for case in EXAMPLES if case.tool.set == "management"], ids=str)
+async def test_every_example_of_the_management_tools_ends_as_its_tool_declares(tmp_path: Path, case: Case) -> None:
+    """Pitfalls, "Docs drift from behaviour": examples are replayed."""
+    async with _management(tmp_path) as session:
+        outcome = await dispatch("management", session, case.tool.name, case.arguments, Call())
+    if outcome.is_error:
+        error = outcome.structured["error"]
+        assert error["details"]["code"] in published_set("management").meta[case.tool.name]["errors"]
+        assert error["kind"] in ("connection_error", "not_found", "invalid_request")
+    else:
+        assert set(case.tool.output_schema["required"]) <= set(outcome.structured)
+
+
+@pytest.mark.parametrize("case", [case for case in EXAMPLES if case.tool.set == "sandbox"], ids=str)
 async def test_every_example_ends_as_its_tool_declares(tmp_path: Path, case: Case) -> None:
     """Pitfalls, "Docs drift from behaviour": examples are replayed."""
     # The agent of these tests isolates nothing: what writes to a path of the examples gets no agent at all.

@@ -15,9 +15,9 @@ from cloche_contract.errors import ERRORS, ClocheError, envelope
 from cloche_contract.kernel.failure import RULES
 from cloche_contract.registry import CONTRACT_VERSION, published_set
 from tests.contract.sets import ROOT, tools
-from tests.requirements import TOOLS
+from tests.requirements import MANAGEMENT_TOOLS, TOOLS
 
-SETS = ("sandbox",)
+SETS = ("management", "sandbox")
 IN_ORDER = (
     "create_sandbox list_sandboxes get_sandbox set_sandbox_timeout run_code run_command read_file write_file "
     "list_files kill_sandbox start_task get_task cancel_task upload_file download_file"
@@ -47,7 +47,8 @@ def test_the_tools_come_in_contract_order() -> None:
 
 def test_every_tool_says_what_it_must_do() -> None:
     """The requirements list exactly the tools there are."""
-    assert sorted(TOOLS) == sorted(name for each in SETS for name in published_set(each).tool_names)
+    assert sorted(TOOLS) == sorted(published_set("sandbox").tool_names)
+    assert sorted(MANAGEMENT_TOOLS) == sorted(published_set("management").tool_names)
 
 
 @pytest.mark.parametrize("name", sorted(tools()))
@@ -143,6 +144,7 @@ PUBLIC = (
     "errors",
     "http",
     "lifecycle",
+    "management",
     "provider",
     "registry",
     "sandbox",

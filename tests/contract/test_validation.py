@@ -18,9 +18,9 @@ from tests.contract.sets import COUNTEREXAMPLES, Case, tools
 MARKER = "hunter2-9f81c3"
 
 
-def _refusal(tool: str, arguments: Any) -> InvalidArgument:
+def _refusal(tool: str, arguments: Any, toolset: str = "sandbox") -> InvalidArgument:
     with pytest.raises(InvalidArgument) as caught:
-        validate_arguments("sandbox", tool, arguments)
+        validate_arguments(toolset, tool, arguments)
     return caught.value
 
 
@@ -45,8 +45,8 @@ def _strings(value: Any) -> list[str]:
 @pytest.mark.parametrize("case", COUNTEREXAMPLES, ids=str)
 def test_message_holds_no_value_of_a_counterexample(case: Case) -> None:
     """Seed-000: without echoing its value. Decision D12."""
-    refused = _refusal(case.tool.name, case.arguments)
-    text = json.dumps(envelope("sandbox", refused)) + str(refused) + repr(refused)
+    refused = _refusal(case.tool.name, case.arguments, case.tool.set)
+    text = json.dumps(envelope(case.tool.set, refused)) + str(refused) + repr(refused)
     words = {*RULES, *case.tool.input_schema["properties"], case.field, "base64"}
     for value in _strings(case.arguments):
         assert len(value) < 4 or value in words or value not in text
@@ -55,21 +55,21 @@ def test_message_holds_no_value_of_a_counterexample(case: Case) -> None:
 WRAPS: list[Callable[[str], Any]] = [str, lambda text: [text], lambda text: {text: text}, lambda text: {"a": [text]}]
 
 
-@pytest.mark.parametrize("name", [tool.name for tool in tools().values()])
+@pytest.mark.parametrize("name", list(tools()))
 @pytest.mark.parametrize("wrap", WRAPS, ids=["text", "list", "map", "nested"])
 def test_marker_in_any_argument_never_comes_back(name: str, wrap: Callable[[str], Any]) -> None:
-    tool = tools()[f"sandbox-{name}"]
+    tool = tools()[name]
     for field, node in tool.input_schema["properties"].items():
         broken = wrap(MARKER + "\x00..") if node["type"] == "string" else wrap(MARKER)
         if field == "content" and isinstance(broken, str):
             continue
         base = tool.input_node["examples"][0]
-        refused = _refused("sandbox", name, {**base, field: broken})
+        refused = _refused(tool.set, tool.name, {**base, field: broken})
         if refused is None:
-            assert field in ("sandbox_id", "template", "code")
+            assert field in ("sandbox_id", "template", "code", "image")
             continue
         assert refused.details["field"] in (field, "")
-        assert MARKER not in json.dumps(envelope("sandbox", refused)) + repr(refused) + str(refused.__cause__)
+        assert MARKER not in json.dumps(envelope(tool.set, refused)) + repr(refused) + str(refused.__cause__)
 
 
 @pytest.mark.parametrize("arguments", [[], "text", 7, None, True, [{}]])

@@ -24,11 +24,11 @@ def emit(library: Library, sets: list[ToolSet]) -> Outputs:
     out["data/errors.json"] = (_json(catalog.data), [catalog.path])
     tool_files = [doc.path for doc in library.under("tools")]
     set_files = [each.schema for each in sets]
-    out["handlers.py"] = (_handlers(sets), set_files + tool_files)
     out["registry.py"] = (_registry(library, sets), set_files + tool_files)
     for each in sets:
         owned = [each.schema, *(tool.schema for tool in each.tools)]
         out[f"data/tools.{each.name}.json"] = (_json(published_set(library, each)), owned)
+        out[f"handlers/{each.name}.py"] = (_handlers(each), owned)
         out[f"exports/{each.name}.py"] = (_set_exports(each), owned)
     out["provider.py"] = (_provider(library), ["provider/operations.json"])
     out["exports/provider.py"] = (model_exports(library, "provider"), [d.path for d in library.under("provider")])
@@ -83,23 +83,11 @@ def _errors(library: Library) -> str:
     return render("errors.py.j2", categories=categories, errors=rows, causes=causes, exported=exported, enums=named)
 
 
-def _handlers(sets: list[ToolSet]) -> str:
-    imports = [
-        f"from {MODELS}.{tool.module} import {tool.input_class}, {tool.output_class}"
-        for each in sets
-        for tool in each.tools
-    ]
-    rows = [
-        {
-            "class_name": each.class_name,
-            "facts": each.facts,
-            "tools": [
-                {**vars(tool), "summary": tool.description.split(". ")[0].rstrip(".") + "."} for tool in each.tools
-            ],
-        }
-        for each in sets
-    ]
-    return render("handlers.py.j2", imports=sorted(imports), sets=rows)
+def _handlers(each: ToolSet) -> str:
+    # A file for each set: two sets may have a tool of the same name.
+    imports = [f"from {MODELS}.{tool.module} import {tool.input_class}, {tool.output_class}" for tool in each.tools]
+    rows = [{**vars(tool), "summary": tool.description.split(". ")[0].rstrip(".") + "."} for tool in each.tools]
+    return render("handlers.py.j2", imports=sorted(imports), set=each, tools=rows)
 
 
 def _registry(library: Library, sets: list[ToolSet]) -> str:
@@ -151,7 +139,7 @@ def _exports(title: str, where: dict[str, str]) -> str:
 
 def _set_exports(each: ToolSet) -> str:
     where = {name: f"{MODELS}.{tool.module}" for tool in each.tools for name in (tool.input_class, tool.output_class)}
-    where[each.class_name] = "cloche_contract._gen.handlers"
+    where[each.class_name] = f"cloche_contract._gen.handlers.{each.name}"
     where[f"{camel(each.name)}ToolName"] = "cloche_contract._gen.registry"
     return _exports(f"What the {each.name} tools take and return.", where)
 

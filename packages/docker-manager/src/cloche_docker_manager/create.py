@@ -125,7 +125,9 @@ class Creation:
     def _start(self, record: Record, delivered: Delivered, image: Mapping[str, Any]) -> tuple[int, int]:
         engine, labels = self._engine, self._registry.labels_of(record)
         network = network_of(self._registry)
-        engine.ensure_network(network, self._registry.labels, _NETWORK_OPTIONS)
+        # The engine makes two networks of one name where it is asked twice at the same time.
+        with self._registry.exclusive():
+            engine.ensure_network(network, self._registry.labels, _NETWORK_OPTIONS)
         engine.create_volume(record.volume, labels)
         host = host_of(record, network, delivered, self._settings)
         engine.create_container(record.container, settings_of(record, labels), host)
@@ -193,8 +195,8 @@ def remove_objects(engine: Engine, record: Record) -> None:
     engine.remove_volume(record.volume)
 
 
-def allowed_workspace(path: str, settings: ManagerSettings) -> str:
-    """The real path of a workspace, which lies below a root whatever links lead there. Blocks.
+def below_the_roots(path: str, settings: ManagerSettings) -> Path:
+    """The real path of a directory, which lies below a root whatever links lead there. Blocks.
 
     Raises:
         WorkspaceNotFound: it is not there, or is no directory.
@@ -211,8 +213,19 @@ def allowed_workspace(path: str, settings: ManagerSettings) -> str:
         raise WorkspaceNotFound from exc
     if not any(real.is_relative_to(root) for root in roots):
         raise WorkspaceNotAllowed
-    forbidden = (settings.state_dir, settings.cache_dir)
-    if any(one.resolve().is_relative_to(real) or real.is_relative_to(one.resolve()) for one in forbidden):
+    return real
+
+
+def allowed_workspace(path: str, settings: ManagerSettings) -> str:
+    """The real path of a workspace that a sandbox may be made of. Blocks.
+
+    Raises:
+        WorkspaceNotFound: it is not there, or is no directory.
+        WorkspaceNotAllowed: it is outside of the roots, or holds what the manager keeps.
+    """
+    real = below_the_roots(path, settings)
+    for ours in (settings.state_dir.resolve(), settings.cache_dir.resolve()):
         # A base that holds the bases grows for ever, and records hold tokens.
-        raise WorkspaceNotAllowed
+        if ours.is_relative_to(real) or real.is_relative_to(ours):
+            raise WorkspaceNotAllowed
     return str(real)

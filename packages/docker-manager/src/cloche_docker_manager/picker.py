@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cloche_contract.errors import WorkspaceNotFound
 
-from .create import allowed_workspace
+from .create import below_the_roots
 from .settings import ManagerSettings
 
 LIMIT = 500
@@ -44,7 +44,7 @@ def list_directories(path: str | None, settings: ManagerSettings) -> Listing:
     roots = [root.resolve() for root in settings.workspace_roots if root.is_dir()]
     if path is None:
         return _listing(None, None, {str(root): root.name or str(root) for root in roots})
-    real = Path(allowed_workspace(path, settings))
+    real = below_the_roots(path, settings)
     try:
         found = dict(_inside(real, roots))
     except OSError as exc:

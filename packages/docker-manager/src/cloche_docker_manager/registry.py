@@ -87,7 +87,7 @@ class Registry:
 
     def _identity(self, path: Path) -> str:
         """The value of our labels: other managers of the same engine have another one."""
-        with self._locked():
+        with self.exclusive():
             if not path.exists():
                 write_atomically(path, secrets.token_hex(16).encode())
         return path.read_text(encoding="ascii").strip()
@@ -149,7 +149,7 @@ class Registry:
             SandboxNotFound: there is none.
             SandboxStateConflict: it is in none of the wanted states, or somebody who lives is at work on it.
         """
-        with self._locked():
+        with self.exclusive():
             record = self.get(sandbox_id)
             if record.state not in wanted and not record.abandoned:
                 raise SandboxStateConflict(state=record.state)
@@ -169,7 +169,8 @@ class Registry:
             _sync_folder(self._folder)
 
     @contextmanager
-    def _locked(self) -> Generator[None]:
+    def exclusive(self) -> Generator[None]:
+        """Be the only manager of this user that takes a record, or makes something that all of them share."""
         fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)

@@ -25,6 +25,7 @@ def serve(
     provider: str | None = None,
     environ: Mapping[str, str] | None = None,
     tools: "ToolFilter | None" = None,
+    mirror_text: bool = False,
 ) -> int:
     """Serve the tool set until the client is gone; return the exit status of the process.
 
@@ -34,6 +35,7 @@ def serve(
         provider: provider of sandboxes that are created without one.
         environ: settings; default: the environment of the process.
         tools: which tools of the set are offered; default: all.
+        mirror_text: show results as text, too, where the set leaves the content empty.
 
     Returns:
         0 after an orderly end, 1 when cleaning up did not finish or there is no stdout to
@@ -54,4 +56,4 @@ def serve(
     from cloche_mcp_stdio.server import run
 
     settings = os.environ if environ is None else environ
-    return run(wire, set_name, tools, template=template, provider=provider, environ=settings)
+    return run(wire, set_name, tools, template=template, provider=provider, environ=settings, mirror_text=mirror_text)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from cloche_mcp_stdio.wire import Wire, reserve
 
 USAGE = """\
-usage: sandbox-mcp --set NAME [--tools NAME,…] [--exclude-tools NAME,…] [--read-only]
+usage: sandbox-mcp --set NAME [--tools NAME,…] [--exclude-tools NAME,…] [--read-only] [--mirror-text]
 
 Serve one tool set to an MCP client over stdin and stdout.
 
-  --set NAME               tool set to serve, for example: sandbox
+  --set NAME               tool set to serve: sandbox, or management
   --tools NAME,…           offer these tools only
   --exclude-tools NAME,…   offer none of these; wins over --tools
   --read-only              offer only tools that change nothing; wins over both
+  --mirror-text            show results as text, too, for a client that shows nothing else; management leaves it out
   --version                print the version and end
   --help                   print this text and end
 
@@ -32,6 +33,7 @@ class _Asked:
     only: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     read_only: bool = False
+    mirror_text: bool = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from cloche_contract.kernel.enabled import ToolFilter
         from cloche_mcp_stdio import serve
 
-        return serve(asked.set_name, tools=ToolFilter(asked.only, asked.exclude, asked.read_only))
+        tools = ToolFilter(asked.only, asked.exclude, asked.read_only)
+        return serve(asked.set_name, tools=tools, mirror_text=asked.mirror_text)
     except KeyboardInterrupt:  # before the event loop took the signal over: nothing was created yet
         return 130
 
@@ -64,8 +67,8 @@ def _asked(words: Sequence[str]) -> _Asked | None:
         if word in seen:
             return None
         seen.add(word)
-        if word == "--read-only":
-            asked.read_only = True
+        if word in ("--read-only", "--mirror-text"):
+            setattr(asked, word.removeprefix("--").replace("-", "_"), True)
             continue
         value = next(rest, "") if word == "--set" or word in _LISTS else ""
         if not value or value.startswith("-"):

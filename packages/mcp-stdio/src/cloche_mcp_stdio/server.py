@@ -26,6 +26,7 @@ def run(
     template: str | None,
     provider: str | None,
     environ: Mapping[str, str],
+    mirror_text: bool,
 ) -> int:
     """Serve one client; return the exit status of the process."""
     log_to_stderr(environ.get("ABX_LOG_LEVEL", ""))
@@ -39,15 +40,16 @@ def run(
         sys.stderr.write("Serving MCP on stdin and stdout, for a client to start. End with Ctrl-D or Ctrl-C.\n")
     options = ToolSetOptions(template=template, provider=provider, environ=environ)
     try:
-        anyio.run(_serve, wire, set_name, options, tools or ToolFilter())
+        anyio.run(_serve, wire, set_name, options, tools or ToolFilter(), mirror_text)
     except Exception:
         logger.exception("the server failed")
         return 1
     return 0
 
 
-async def _serve(wire: Wire, set_name: str, options: ToolSetOptions, allowed: ToolFilter) -> None:
-    tools = ToolServer(set_name, installed_session(set_name, options), tools=allowed)
+async def _serve(wire: Wire, set_name: str, options: ToolSetOptions, allowed: ToolFilter, mirror_text: bool) -> None:
+    session = installed_session(set_name, options)
+    tools = ToolServer(set_name, session, tools=allowed, mirror_text=mirror_text)
     settled = False
 
     def on_answer() -> None:

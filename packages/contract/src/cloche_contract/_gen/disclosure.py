@@ -244,6 +244,47 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "allow": "operator",
         "remove": "operator",
     },
+    "WorkspaceDirectory": {
+        "name": "operator",
+        "path": "operator",
+    },
+    "management.CreateSandboxOutput": {
+        "id": "operator",
+        "workspace_root": "operator",
+        "state": "operator",
+        "daemon": "operator",
+        "daemon_http": "operator",
+        "shared_base": "operator",
+        "sandboxes": "operator",
+    },
+    "management.DestroySandboxOutput": {
+        "id": "operator",
+        "workspace_root": "operator",
+        "state": "operator",
+        "daemon": "operator",
+        "daemon_http": "operator",
+        "shared_base": "operator",
+    },
+    "management.InspectSandboxOutput": {
+        "id": "operator",
+        "workspace_root": "operator",
+        "state": "operator",
+        "daemon": "operator",
+        "daemon_http": "operator",
+        "shared_base": "operator",
+    },
+    "management.ListDockerImagesOutput": {
+        "images": "operator",
+    },
+    "management.ListSandboxesOutput": {
+        "sandboxes": "operator",
+    },
+    "management.ListWorkspaceDirectoriesOutput": {
+        "path": "operator",
+        "parent": "operator",
+        "truncated": "operator",
+        "directories": "operator",
+    },
     "sandbox.CancelTaskOutput": {
         "task_id": "model",
         "sandbox_id": "model",

@@ -277,8 +277,8 @@ SQUASH_DISPOSITION_VALUES: Final[tuple[SquashDisposition, ...]] = (
     "faulty",
 )
 
-StartProblem: TypeAlias = Literal["ended", "no_answer", "refused"]
-START_PROBLEM_VALUES: Final[tuple[StartProblem, ...]] = ("ended", "no_answer", "refused")
+StartProblem: TypeAlias = Literal["ended", "no_answer"]
+START_PROBLEM_VALUES: Final[tuple[StartProblem, ...]] = ("ended", "no_answer")
 
 StopReason: TypeAlias = Literal[
     "exit",

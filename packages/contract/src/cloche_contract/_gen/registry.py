@@ -6,6 +6,14 @@ from typing import Final, Literal, TypeAlias
 from cloche_contract.kernel.registry import Entry
 
 CONTRACT_VERSION: Final = "0.1.0"
+ManagementToolName: TypeAlias = Literal[
+    "list_docker_images",
+    "list_workspace_directories",
+    "create_sandbox",
+    "list_sandboxes",
+    "inspect_sandbox",
+    "destroy_sandbox",
+]
 SandboxToolName: TypeAlias = Literal[
     "create_sandbox",
     "list_sandboxes",
@@ -25,6 +33,30 @@ SandboxToolName: TypeAlias = Literal[
 ]
 
 DISPATCH: Final[Mapping[str, Mapping[str, Entry]]] = {
+    "management": {
+        "list_docker_images": Entry(
+            "cloche_contract._gen.models.management.list_docker_images",
+            "ListDockerImagesInput",
+            "ListDockerImagesOutput",
+        ),
+        "list_workspace_directories": Entry(
+            "cloche_contract._gen.models.management.list_workspace_directories",
+            "ListWorkspaceDirectoriesInput",
+            "ListWorkspaceDirectoriesOutput",
+        ),
+        "create_sandbox": Entry(
+            "cloche_contract._gen.models.management.create_sandbox", "CreateSandboxInput", "CreateSandboxOutput"
+        ),
+        "list_sandboxes": Entry(
+            "cloche_contract._gen.models.management.list_sandboxes", "ListSandboxesInput", "ListSandboxesOutput"
+        ),
+        "inspect_sandbox": Entry(
+            "cloche_contract._gen.models.management.inspect_sandbox", "InspectSandboxInput", "InspectSandboxOutput"
+        ),
+        "destroy_sandbox": Entry(
+            "cloche_contract._gen.models.management.destroy_sandbox", "DestroySandboxInput", "DestroySandboxOutput"
+        ),
+    },
     "sandbox": {
         "create_sandbox": Entry(
             "cloche_contract._gen.models.sandbox.create_sandbox", "CreateSandboxInput", "CreateSandboxOutput"

@@ -88,7 +88,17 @@ def _rebuild(kind: type[ClocheError], details: dict[str, DetailValue]) -> Cloche
 
 
 def envelope(toolset: str, error: ClocheError) -> dict[str, Any]:
-    """Return the object that a failed call of this tool set answers."""
+    """Return the object that a failed call of this tool set answers, in the shape that the set is published with."""
+    from cloche_contract.kernel.registry import published_set
+
+    flat = _flat(error)
+    if published_set(toolset).error_shape != "error-object":
+        return flat
+    message = flat.pop("error")
+    return {"error": {"kind": error.kind, "message": message, "details": {**flat.pop("details", {}), **flat}}}
+
+
+def _flat(error: ClocheError) -> dict[str, Any]:
     found: dict[str, Any] = {
         "error": error.text,
         "code": error.code,

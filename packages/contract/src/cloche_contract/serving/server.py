@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from mcp.server.caching import CacheHint
@@ -58,14 +58,21 @@ class ToolServer:
         tools: ToolFilter = EVERY_TOOL,
         progress_interval_s: float = PROGRESS_INTERVAL_S,
         sleep: Sleep = anyio.sleep,
+        mirror_text: bool = False,
     ) -> None:
+        """Take what is served, and for whom.
+
+        Args:
+            mirror_text: put each result into the content as text, too, where the set itself leaves it empty.
+        """
         self.session = session
         self._set = published_set(set_name)
         self._enabled = tools.apply(self._set)
         self._tools = self._enabled.tools
         self._progress_interval_s = progress_interval_s
         self._sleep = sleep
-        self._mirrored = self._set.envelope == "text-json"
+        self._structured_only = self._set.envelope != "text-json"
+        self._mirrored = mirror_text or not self._structured_only
         self._listed = False
         self.server = self._low_level_server()
 
@@ -124,7 +131,7 @@ class ToolServer:
         try:
             outcome = await dispatch(self._set.name, self.session, params.name, params.arguments, call)
             found |= outcome.structured
-            error = outcome.structured.get("code", "unknown") if outcome.is_error else None
+            error = _code(outcome.structured) if outcome.is_error else None
         finally:
             if observer is not None:
                 sandbox = found.get("sandbox_id")
@@ -135,7 +142,11 @@ class ToolServer:
     def _advice(self, failure: Mapping[str, Any]) -> dict[str, Any]:
         """The envelope of an error, whose advice names no tool that is not enabled."""
         advised = dict(self._enabled.without_others(failure))
-        return {**advised, "suggestion": advised.get("suggestion") or _NO_ADVICE}
+        if not isinstance(advised["error"], dict):
+            return {**advised, "suggestion": advised.get("suggestion") or _NO_ADVICE}
+        error = cast("dict[str, Any]", advised["error"])
+        details = error["details"]
+        return {"error": {**error, "details": {**details, "suggestion": details.get("suggestion") or _NO_ADVICE}}}
 
     def _result(self, outcome: Outcome, call: LiveCall) -> dict[str, Any]:
         structured, text = _as_json(outcome.structured)
@@ -148,16 +159,24 @@ class ToolServer:
         return {"content": content + call.images, "structuredContent": structured, "isError": False, **_COMPLETE}
 
     def _error(self, structured: Mapping[str, Any], text: str) -> dict[str, Any]:
-        if not self._mirrored:
-            return {"content": [], "structuredContent": structured, "isError": True, **_COMPLETE}
+        content = [{"type": "text", "text": text}] if self._mirrored else []
+        if self._structured_only:
+            return {"content": content, "structuredContent": structured, "isError": True, **_COMPLETE}
         # Widespread clients (TypeScript SDK 1.x, Inspector 2.12) hold the structuredContent of an
         # error against the output schema, and show their own complaint instead of the error.
-        return {"content": [{"type": "text", "text": text}], "isError": True, **_COMPLETE}
+        return {"content": content, "isError": True, **_COMPLETE}
 
     def _too_large(self) -> Mapping[str, Any]:
         from cloche_contract.errors import ResultTooLarge  # not needed to answer tools/list
 
         return envelope(self._set.name, ResultTooLarge())
+
+
+def _code(failure: Mapping[str, Any]) -> str:
+    """The code of an error, in either shape of its envelope."""
+    error: Any = failure.get("error")
+    details = cast("dict[str, Any]", error).get("details", {}) if isinstance(error, dict) else failure
+    return str(details.get("code", "unknown"))
 
 
 async def _send_progress(ctx: ServerRequestContext[Any], progress: float, message: str) -> None:

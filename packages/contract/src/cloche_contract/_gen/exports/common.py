@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.common.docker import ManagedEndpoint as ManagedEndpoint
     from cloche_contract._gen.models.common.docker import ManagedSandbox as ManagedSandbox
     from cloche_contract._gen.models.common.docker import SharedBase as SharedBase
+    from cloche_contract._gen.models.common.docker import WorkspaceDirectory as WorkspaceDirectory
     from cloche_contract._gen.models.common.execution import CodeError as CodeError
     from cloche_contract._gen.models.common.execution import ResultItem as ResultItem
     from cloche_contract._gen.models.common.files import FileEntry as FileEntry
@@ -100,6 +101,7 @@ _WHERE = {
     "TaskState": "cloche_contract._gen.enums",
     "TextEncoding": "cloche_contract._gen.enums",
     "WRITE_ENCODING_VALUES": "cloche_contract._gen.enums",
+    "WorkspaceDirectory": "cloche_contract._gen.models.common.docker",
     "WriteEncoding": "cloche_contract._gen.enums",
 }
 
@@ -149,6 +151,7 @@ __all__ = [
     "TaskState",
     "TextEncoding",
     "WRITE_ENCODING_VALUES",
+    "WorkspaceDirectory",
     "WriteEncoding",
 ]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cloche_contract.kernel.lazy import attribute
 
 if TYPE_CHECKING:
-    from cloche_contract._gen.handlers import SandboxTools as SandboxTools
+    from cloche_contract._gen.handlers.sandbox import SandboxTools as SandboxTools
     from cloche_contract._gen.models.sandbox.cancel_task import CancelTaskInput as CancelTaskInput
     from cloche_contract._gen.models.sandbox.cancel_task import CancelTaskOutput as CancelTaskOutput
     from cloche_contract._gen.models.sandbox.create_sandbox import CreateSandboxInput as CreateSandboxInput
@@ -66,7 +66,7 @@ _WHERE = {
     "RunCommandInput": "cloche_contract._gen.models.sandbox.run_command",
     "RunCommandOutput": "cloche_contract._gen.models.sandbox.run_command",
     "SandboxToolName": "cloche_contract._gen.registry",
-    "SandboxTools": "cloche_contract._gen.handlers",
+    "SandboxTools": "cloche_contract._gen.handlers.sandbox",
     "SetSandboxTimeoutInput": "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
     "SetSandboxTimeoutOutput": "cloche_contract._gen.models.sandbox.set_sandbox_timeout",
     "StartTaskInput": "cloche_contract._gen.models.sandbox.start_task",

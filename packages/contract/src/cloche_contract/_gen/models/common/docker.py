@@ -7,6 +7,24 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 
+class WorkspaceDirectory(BaseModel):
+    """
+    A directory that may become a workspace.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    name: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Its name.
+    """
+    path: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    Its absolute path, without links.
+    """
+
+
 class ManagedEndpoint(BaseModel):
     """
     An address on this machine.

@@ -1,4 +1,4 @@
-"""One Protocol per tool set, one method per tool. Generated from schemas/toolsets; do not edit."""
+"""One method per sandbox tool. Generated from toolsets/sandbox.json; do not edit."""
 
 from __future__ import annotations
 
