@@ -22,6 +22,7 @@ class Outcome:
 
     structured: dict[str, Any]
     is_error: bool
+    code: str | None = None
 
 
 async def dispatch(
@@ -40,12 +41,12 @@ async def dispatch(
         structured = await _answer(toolset, session, tool, {} if arguments is None else arguments, call)
     except ClocheError as error:
         logger.info("tool failed", extra={"tool": tool, "error": error.code})
-        return Outcome(envelope(toolset, error), True)
+        return Outcome(envelope(toolset, error), True, error.code)
     except Exception as exc:
         # The text of a foreign exception may hold anything: only its kind is logged.
         logger.error("tool raised", extra={"tool": tool, "error": type(exc).__name__})
         logger.debug("tool raised", exc_info=exc)
-        return Outcome(envelope(toolset, _internal()), True)
+        return Outcome(envelope(toolset, _internal()), True, "internal_error")
     return Outcome(structured, False)
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from cloche_contract.kernel.registry import PublishedSet
 
 _CLAUSE = re.compile(r"(?<=[.;]) ")
+_NO_ADVICE = "Check the arguments, or ask the operator of this server: a tool that could help is not enabled."
 _TEXTS = frozenset({"description", "title", "suggestion", "note", "error"})
 
 
@@ -60,6 +61,9 @@ class EnabledTools:
         kept = " ".join(clause for clause in _CLAUSE.split(text) if not self._disabled.search(clause))
         return kept[:1].upper() + kept[1:].removesuffix(";") + ("." if kept.endswith(";") else "")
 
+    def _text(self, key: str, text: str) -> str:
+        return self.text(text) or (_NO_ADVICE if key == "suggestion" else "")
+
     def without_others(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """A copy of an object whose texts mention enabled tools only."""
         return value if self._disabled is None else cast("Mapping[str, Any]", self._copy(value))
@@ -68,7 +72,7 @@ class EnabledTools:
         if isinstance(value, dict):
             found = cast("dict[str, Any]", value)
             return {
-                key: self.text(each) if key in _TEXTS and isinstance(each, str) else self._copy(each)
+                key: self._text(key, each) if key in _TEXTS and isinstance(each, str) else self._copy(each)
                 for key, each in found.items()
             }
         return [self._copy(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

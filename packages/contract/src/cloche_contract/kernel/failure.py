@@ -91,28 +91,14 @@ def envelope(toolset: str, error: ClocheError) -> dict[str, Any]:
     """Return the object that a failed call of this tool set answers, in the shape that the set is published with."""
     from cloche_contract.kernel.registry import published_set
 
-    flat = _flat(error)
-    if published_set(toolset).error_shape != "error-object":
-        return flat
-    message = flat.pop("error")
-    return {"error": {"kind": error.kind, "message": message, "details": {**flat.pop("details", {}), **flat}}}
-
-
-def _flat(error: ClocheError) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "error": error.text,
-        "code": error.code,
-        "error_code": error.error_code,
-        "category": error.category,
-        "suggestion": error.hint,
-    }
     details = {key: list(v) if isinstance(v, tuple) else v for key, v in error.details.items()}
     status = details.pop("http_status", None)
+    found = {"code": error.code, "error_code": error.error_code, "category": error.category, "suggestion": error.hint}
     if status is not None:
         found["http_status"] = status
-    if details:
-        found["details"] = details
-    return found
+    if published_set(toolset).error_shape == "error-object":
+        return {"error": {"kind": error.kind, "message": error.text, "details": {**details, **found}}}
+    return {"error": error.text, **found, **({"details": details} if details else {})}
 
 
 def from_code(code: str, details: Mapping[str, DetailValue] | None = None) -> ClocheError | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from mcp.server.caching import CacheHint
@@ -36,7 +36,6 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 _SURELY_SMALL = 1024 * 1024
 # Required by 2026-07-28; on a connection of the handshake era the SDK leaves it out.
 _COMPLETE = {"resultType": "complete"}
-_NO_ADVICE = "Check the arguments, or ask the operator of this server: a tool that could help is not enabled."
 EVERY_TOOL = ToolFilter()
 _SANDBOX_ID = re.compile(r"\A[A-Za-z0-9:._-]{1,256}\Z")
 _TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -60,11 +59,7 @@ class ToolServer:
         sleep: Sleep = anyio.sleep,
         mirror_text: bool = False,
     ) -> None:
-        """Take what is served, and for whom.
-
-        Args:
-            mirror_text: put each result into the content as text, too, where the set itself leaves it empty.
-        """
+        """`mirror_text` puts each result into the content as text, too, where the set leaves it empty."""
         self.session = session
         self._set = published_set(set_name)
         self._enabled = tools.apply(self._set)
@@ -117,7 +112,8 @@ class ToolServer:
 
     async def _dispatch(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
         outcome = await self._observed(params, call)
-        return replace(outcome, structured=self._advice(outcome.structured)) if outcome.is_error else outcome
+        shown = dict(self._enabled.without_others(outcome.structured)) if outcome.is_error else outcome.structured
+        return replace(outcome, structured=shown)
 
     async def _observed(self, params: CallToolRequestParams, call: LiveCall) -> Outcome:
         """Carry out a call and tell of it, also when it is cancelled; refuse it where no record can be kept."""
@@ -131,22 +127,13 @@ class ToolServer:
         try:
             outcome = await dispatch(self._set.name, self.session, params.name, params.arguments, call)
             found |= outcome.structured
-            error = _code(outcome.structured) if outcome.is_error else None
+            error = outcome.code
         finally:
             if observer is not None:
                 sandbox = found.get("sandbox_id")
                 known = None if sandbox is None else "".join(_SANDBOX_ID.findall(str(sandbox))[:1])
                 observer.end(CallReport(params.name, known, error, time.monotonic() - began))
         return outcome
-
-    def _advice(self, failure: Mapping[str, Any]) -> dict[str, Any]:
-        """The envelope of an error, whose advice names no tool that is not enabled."""
-        advised = dict(self._enabled.without_others(failure))
-        if not isinstance(advised["error"], dict):
-            return {**advised, "suggestion": advised.get("suggestion") or _NO_ADVICE}
-        error = cast("dict[str, Any]", advised["error"])
-        details = error["details"]
-        return {"error": {**error, "details": {**details, "suggestion": details.get("suggestion") or _NO_ADVICE}}}
 
     def _result(self, outcome: Outcome, call: LiveCall) -> dict[str, Any]:
         structured, text = _as_json(outcome.structured)
@@ -170,13 +157,6 @@ class ToolServer:
         from cloche_contract.errors import ResultTooLarge  # not needed to answer tools/list
 
         return envelope(self._set.name, ResultTooLarge())
-
-
-def _code(failure: Mapping[str, Any]) -> str:
-    """The code of an error, in either shape of its envelope."""
-    error: Any = failure.get("error")
-    details = cast("dict[str, Any]", error).get("details", {}) if isinstance(error, dict) else failure
-    return str(details.get("code", "unknown"))
 
 
 async def _send_progress(ctx: ServerRequestContext[Any], progress: float, message: str) -> None:
