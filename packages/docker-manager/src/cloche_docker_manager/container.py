@@ -62,9 +62,10 @@ def host_of(record: Record, network: str, delivered: Delivered, settings: Manage
     profile = settings.profile
     return {
         "privileged": False,
-        # Mounting the layers of sessions takes SYS_ADMIN; the agent alone keeps it, user code has no capability.
+        # Mounting the layers of sessions takes SYS_ADMIN, and DAC_OVERRIDE because an overlay keeps a work folder that
+        # its mode closes to everybody. The agent alone has them: user code has no capability.
         "cap_drop": ["ALL"],
-        "cap_add": ["SYS_ADMIN"],
+        "cap_add": ["DAC_OVERRIDE", "SYS_ADMIN"],
         "security_opt": _security(settings.apparmor),
         "pids_limit": profile.processes,
         "mem_limit": profile.memory_mb * MIB,
