@@ -93,9 +93,8 @@ def envelope(toolset: str, error: ClocheError) -> dict[str, Any]:
 
     details = {key: list(v) if isinstance(v, tuple) else v for key, v in error.details.items()}
     status = details.pop("http_status", None)
-    found = {"code": error.code, "error_code": error.error_code, "category": error.category, "suggestion": error.hint}
-    if status is not None:
-        found["http_status"] = status
+    found: dict[str, Any] = {key: getattr(error, key) for key in ("code", "error_code", "category")}
+    found |= {"suggestion": error.hint, **({} if status is None else {"http_status": status})}
     if published_set(toolset).error_shape == "error-object":
         return {"error": {"kind": error.kind, "message": error.text, "details": {**details, **found}}}
     return {"error": error.text, **found, **({"details": details} if details else {})}
