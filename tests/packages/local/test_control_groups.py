@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cloche_contract.errors import UnsupportedLimit
+from cloche_contract.errors import ConfigurationInvalid, UnsupportedLimit
 from cloche_contract.provider import CreateRequest, InspectRequest, KillRequest, ListRequest
 from cloche_local import limits, paths
 from cloche_local.provider import LocalProvider
@@ -46,6 +46,44 @@ async def test_e20_an_interpreter_over_the_limit_says_so_too(provider: LocalProv
         end = lines[-1]
         assert (end["type"], end["stop_reason"], end["state_kept"]) == ("end_of_execution", "memory_limit", False)
         assert "3\n" in [line.get("text") for line in await sandbox.execute("print(1 + 2)")]
+
+
+@_needs_memory
+async def test_e20_a_sandbox_that_is_asked_for_without_a_limit_has_that_of_the_operator(folder: Path) -> None:
+    """Who runs a server for others does not see the call that makes a sandbox. A request that names one has its own."""
+    async with opened(make_provider(folder, local_memory="96", local_cpu="1")) as provider:
+        async with made(provider) as sandbox:
+            ran = await sandbox.python("x = bytearray(400 << 20); print(len(x))")
+            assert ran.end.get("stopReason") == "memory_limit", ran
+            shown = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).limits
+            assert {limit.resource: limit.value for limit in shown if limit.resource in ("memory", "cpu")} == {
+                "memory": 96,
+                "cpu": 1,
+            }
+        async with made(provider, memory=900) as sandbox:
+            ran = await sandbox.python("x = bytearray(400 << 20); print(len(x))")
+            assert (ran.end.get("stopReason"), ran.stdout) == ("exit", f"{400 << 20}\n"), ran
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "much", "1048577", "1.5"])
+async def test_a_setting_that_is_no_limit_is_refused_by_its_name(folder: Path, usable: None, value: str) -> None:
+    """Fail closed: a slip in it must not mean that there is no limit."""
+    async with opened(make_provider(folder, local_memory=value)) as provider:
+        with pytest.raises(ConfigurationInvalid) as refusal:
+            await provider.create(CreateRequest(template="base", timeout=60))
+        assert refusal.value.details["setting"] == "ABX_LOCAL_MEMORY"
+
+
+async def test_a_limit_of_the_operator_that_the_host_cannot_hold_makes_no_sandbox(
+    folder: Path, usable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D23, for settings too."""
+    monkeypatch.setattr(paths, "CGROUP_ROOT", str(folder / "no-cgroups"))
+    async with opened(make_provider(folder, local_memory="96")) as provider:
+        with pytest.raises(UnsupportedLimit) as refusal:
+            await provider.create(CreateRequest(template="base", timeout=60))
+        assert refusal.value.details["limit"] == "memory"
+        assert (await provider.list(ListRequest())).sandboxes == []
 
 
 @_needs_cpu

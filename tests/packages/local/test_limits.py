@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -199,7 +200,8 @@ async def test_t36_a_task_that_fails_at_the_process_limit_says_so(folder: Path, 
         while task["state"] == "running":
             asked = {"task_id": "0" * 32, "stderr_offset": 1_000_000, "stdout_offset": 1_000_000, "wait_ms": 20_000}
             task = (await sandbox.client.post("/cloche.Tasks/Get", json=asked)).json()["task"]
-        assert (task["state"], task["stop_reason"]) == ("failed", "pids_limit"), task
+        printed = (await sandbox.client.post("/cloche.Tasks/Get", json={"task_id": "0" * 32})).json()["stderr"]
+        assert (task["state"], task["stop_reason"]) == ("failed", "pids_limit"), (task, b64decode(printed["data"]))
         assert (await sandbox.run("ls /proc | grep -c '^[0-9]'")).exit_code == 0
 
 

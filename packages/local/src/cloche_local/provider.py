@@ -50,6 +50,7 @@ from cloche_contract.provider import (
     UpdateNetworkRequest,
 )
 from cloche_local import agent_call, diff, idempotency, inspection, logs, network, probe, templates
+from cloche_local.asked_limits import asked_limits
 from cloche_local.description import address, agent_at, describe, describe_unreadable, endpoint, find, iso
 from cloche_local.ending import end_sandbox
 from cloche_local.launcher import Born, CreateRefused, Launcher, ZygoteGone
@@ -142,22 +143,13 @@ class LocalProvider:
             raise TemplateNotFound
         if request.region is not MISSING:
             raise UnsupportedOperation
-        wanted = self._limits(request)
+        hierarchy = find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
+        wanted = asked_limits(self._default_limits, request, self._options.settings, hierarchy)
         network.wanted_rules(request, self._options.settings)
         launcher = await self._premises.launcher(self.protections)
         if request.idempotency_key is MISSING:
             return await self._create(launcher, request, template, wanted, "")
         return await self._create_once(launcher, request, template, wanted, request.idempotency_key)
-
-    def _limits(self, request: CreateRequest) -> Limits:
-        hierarchy = find_hierarchy(self._paths.cgroup_root) if self._paths.cgroup_root else None
-        memory = None if request.memory is MISSING else request.memory
-        cpus = None if request.cpu is MISSING else request.cpu
-        if memory is not None and (hierarchy is None or not hierarchy.holds("memory")):
-            raise UnsupportedLimit(limit="memory")
-        if cpus is not None and (hierarchy is None or not hierarchy.holds("cpu")):
-            raise UnsupportedLimit(limit="cpu")
-        return replace(self._default_limits, memory_mb=memory, cpus=cpus)
 
     async def _create_once(
         self, launcher: Launcher, request: CreateRequest, template: templates.Template, wanted: Limits, key: str
