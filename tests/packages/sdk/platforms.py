@@ -30,5 +30,5 @@ def doors_to(platform: ReferencePlatform, **environ: str) -> Doors:
 async def served(**how: Any) -> AsyncGenerator[ReferencePlatform]:
     """A platform whose sandboxes have no agent: its control plane alone."""
     plane = ScriptedPlane(limits=("cpu", "memory"), templates=("base", "code-interpreter-v1"))
-    async with ReferencePlatform(ScriptedProvider(plane), with_agents=False, **how).serve() as platform:
+    async with ReferencePlatform(ScriptedProvider(plane), **how).serve() as platform:
         yield platform

@@ -1,9 +1,8 @@
 """HTTP to agents and platforms. The only module that imports httpx and its engine, httpcore.
 
-To an agent it works on the engine, below the client: no redirects (a token must never follow
-one), no cookies, and a third of the time per call. httpx itself is imported only for a platform
-and for the certificates of an https address. What leaves this machine goes through the proxy
-that the environment names.
+It works on the engine, below the client: no redirects (a token must never follow one), no
+cookies, no address in a log, and a third of the time per call. httpx itself is imported only for the
+certificates of an https address. What leaves this machine goes through the proxy of the environment.
 """
 
 from __future__ import annotations
@@ -227,50 +226,68 @@ class PlatformReply:
     """What a platform answered, whole."""
 
     status: int
-    headers: Mapping[str, str] = field(repr=False)
+    _reply: Reply = field(repr=False)
     body: bytes = field(repr=False)
+
+    def header(self, name: str) -> str:
+        """The value of a header, by its name in lower case; empty where there is none."""
+        return self._reply.header(name)
 
 
 class PlatformHttp:
-    """One client for everything that is asked of one platform; no redirects, or the key would follow them."""
+    """Connections to one platform. No redirects are followed, or the key would go along."""
 
     def __init__(self, timeout_s: float) -> None:
         """Take how long a platform may stay silent."""
-        import httpx
-
-        self._client = httpx.AsyncClient(
-            follow_redirects=False,
-            verify=_ssl_context(),
-            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
-            limits=httpx.Limits(max_connections=100, max_keepalive_connections=IDLE_CONNECTIONS),
-        )
+        self._timeouts = {
+            "connect": min(CONNECT_TIMEOUT_S, timeout_s),
+            "read": timeout_s,
+            "write": timeout_s,
+            "pool": timeout_s,
+        }
+        self._pools: dict[bytes, httpcore.AsyncConnectionPool] = {}
 
     async def send(
-        self, method: str, url: str, *, headers: Mapping[str, str], query: Mapping[str, str], content: bytes | None
+        self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None
     ) -> PlatformReply:
         """Send a request and read its answer.
 
         Raises:
             PlatformUnreachable: there is no whole answer.
         """
-        import httpx
-
+        where = httpcore.URL(url)
+        length = [] if content is None else [(b"content-length", str(len(content)).encode("ascii"))]
+        request = httpcore.Request(
+            method,
+            where,
+            headers=[(b"host", _host(where)), *_raw(headers), *length],
+            content=content,
+            extensions={"timeout": self._timeouts},
+        )
         try:
-            async with self._client.stream(
-                method, url, headers=dict(headers), params=dict(query) or None, content=content
-            ) as response:
-                body = bytearray()
-                async for piece in response.aiter_bytes():
-                    body += piece
-                    if len(body) > PLATFORM_BODY_LIMIT:
-                        raise PlatformUnreachable(sent=True)
-                found = {name.lower(): value for name, value in response.headers.items()}
-                return PlatformReply(response.status_code, found, bytes(body))
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise PlatformUnreachable(slow=isinstance(error, httpx.TimeoutException), sent=False) from error
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            raise PlatformUnreachable(slow=isinstance(error, httpx.TimeoutException), sent=True) from error
+            response = await self._pool_to(where).handle_async_request(request)
+        except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout) as error:
+            raise PlatformUnreachable(slow=isinstance(error, httpcore.TimeoutException), sent=False) from error
+        except (httpcore.TimeoutException, *_BROKEN) as error:
+            raise PlatformUnreachable(slow=isinstance(error, httpcore.TimeoutException), sent=True) from error
+        reply = Reply(response)
+        try:
+            body = await reply.read(PLATFORM_BODY_LIMIT)
+        except AgentUnreachable as error:
+            raise PlatformUnreachable(slow=error.slow, sent=True) from error
+        finally:
+            await response.aclose()
+        if body is None:
+            raise PlatformUnreachable(sent=True)
+        return PlatformReply(response.status, reply, body)
+
+    def _pool_to(self, url: httpcore.URL) -> httpcore.AsyncConnectionPool:
+        origin = url.scheme + b"://" + _host(url)
+        if origin not in self._pools:
+            self._pools[origin] = _pool(url, None)
+        return self._pools[origin]
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._client.aclose()
+        for pool in self._pools.values():
+            await pool.aclose()

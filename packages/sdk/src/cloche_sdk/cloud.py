@@ -10,6 +10,7 @@ Source: systems facts 2.2 to 2.6; agent-protocol part 1; seed-000, "Implementati
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
@@ -20,8 +21,13 @@ from urllib.parse import quote, urlencode
 import anyio
 from pydantic import MISSING
 
-from cloche_contract.common import Capability
-from cloche_contract.errors import ClocheError, ConfigurationInvalid, UnsupportedOperation
+from cloche_contract.common import LIMIT_RESOURCE_VALUES, Capability, LimitResource
+from cloche_contract.errors import (
+    ClocheError,
+    SandboxNotFound,
+    UnsupportedLimit,
+    UnsupportedOperation,
+)
 from cloche_contract.http import HEADER_IDEMPOTENCY_KEY, PlatformClient, SandboxDetail
 from cloche_contract.http import Timeout as Lifetime
 from cloche_contract.lifecycle import SandboxRecord
@@ -34,6 +40,7 @@ from cloche_contract.provider import (
     InspectRequest,
     InspectResult,
     KillRequest,
+    LimitInfo,
     ListRequest,
     ListResult,
     LogsRequest,
@@ -49,7 +56,7 @@ from cloche_contract.provider import (
 )
 
 from ._http import PlatformHttp
-from .cloud_records import CREATE_LABEL, created_record, detail_record, new_sandbox, running_record
+from .cloud_records import CREATE_LABEL, created_record, detail_record, labels_of, new_sandbox, running_record
 from .data_plane import answered
 from .platform import Platform
 from .presets import ALICLOUD_EXPRESS, CLOUD, E2B, Addresses, Preset
@@ -61,11 +68,14 @@ logger = logging.getLogger(__name__)
 FIRST, SECOND = 1, 2  # versions of a platform's API
 PAGE = 100
 RESUMED_FOR_S = 300
-LOOK_FOR_LOST_S = (0.0, 0.3, 1.0)
-UNDO_BOUND_S = 10.0
+LOOK_FOR_LOST_S = (0.0, 0.25, 0.5, 1.0)
+UNDO_BOUND_S = 2.5  # a session that ends has four seconds in all
 _NO_SUCH_ROUTE = frozenset({404, 405})
 _FILTERED_THERE = frozenset({"running", "paused"})  # states that every platform can filter by
 _CAPABILITIES: tuple[Capability, ...] = ("lifecycle", "timeout", "exec", "files", "code", "metadata")
+
+_SIZES: tuple[Capability, ...] = ("limits_cpu", "limits_memory")
+_ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 T = TypeVar("T")
 Call = Callable[[], Awaitable[T]]
@@ -92,6 +102,10 @@ class CloudProvider:
             raise UnsupportedOperation(capability="egress")
         if request.listen is True:
             raise UnsupportedOperation(capability="listener")
+        if not self._preset.sizes and request.cpu is not MISSING:
+            raise UnsupportedLimit(limit="cpu")
+        if not self._preset.sizes and request.memory is not MISSING:
+            raise UnsupportedLimit(limit="memory")
         client, addresses = self._at(None if request.region is MISSING else request.region)
         key = None if request.idempotency_key is MISSING else request.idempotency_key
         label = self._ids.new_id() if key is None else None
@@ -101,6 +115,7 @@ class CloudProvider:
                 partial(client.create_sandbox, body, headers=headers),
                 partial(client.create_sandbox_v1, body, headers=headers),
             )
+            await anyio.lowlevel.checkpoint()  # a caller that has gone away meanwhile would never learn the id
         except BaseException as error:
             if label is not None and _perhaps_made(error):
                 await self._undo(client, label)
@@ -109,7 +124,7 @@ class CloudProvider:
 
     async def get(self, request: GetRequest) -> SandboxRecord:
         client, addresses = self._at()
-        return detail_record(await answered(client.get_sandbox(request.sandbox_id)), addresses)
+        return detail_record(await answered(client.get_sandbox(_plain(request.sandbox_id))), addresses)
 
     async def list(self, request: ListRequest) -> ListResult:
         client, addresses = self._at(None if request.region is MISSING else request.region)
@@ -118,22 +133,23 @@ class CloudProvider:
 
     async def set_timeout(self, request: SetTimeoutRequest) -> None:
         client, _ = self._at()
-        await client.set_timeout(request.sandbox_id, Lifetime(timeout=request.timeout))
+        await client.set_timeout(_plain(request.sandbox_id), Lifetime(timeout=request.timeout))
 
     async def kill(self, request: KillRequest) -> None:
         client, _ = self._at()
-        await client.delete_sandbox(request.sandbox_id)
+        await client.delete_sandbox(_plain(request.sandbox_id))
 
     async def connect(self, request: ConnectRequest) -> SandboxRecord:
         """Return the sandbox with its agent. One that does not run is resumed, for five minutes from now."""
         client, addresses = self._at()
-        detail = await answered(client.get_sandbox(request.sandbox_id))
+        sandbox_id = _plain(request.sandbox_id)
+        detail = await answered(client.get_sandbox(sandbox_id))
         if detail.state == "running" and isinstance(detail.envdAccessToken, str):
             return running_record(detail, addresses)
         lifetime = Lifetime(timeout=RESUMED_FOR_S)
         created = await self._versioned(
-            partial(client.connect_sandbox, request.sandbox_id, lifetime),
-            partial(client.connect_sandbox_v1, request.sandbox_id, lifetime),
+            partial(client.connect_sandbox, sandbox_id, lifetime),
+            partial(client.connect_sandbox_v1, sandbox_id, lifetime),
         )
         return created_record(created, addresses, end_at=self._from_now(RESUMED_FOR_S))
 
@@ -166,11 +182,19 @@ class CloudProvider:
             fix=None if problem is None else problem.hint,
         )
         can: list[Capability] = list(_CAPABILITIES)
-        if self._preset.region is not None:
+        if self._preset.region is not None and "sandbox_base_url" not in self._settings:
             can.append("region")
+        if self._preset.sizes:
+            can.extend(_SIZES)
         if self._version == SECOND:
             can.append("idempotent_create")
-        return ProbeReport(provider=self.id, usable=check.ok, checks=[check], capabilities=can, limits=[])
+        held = {"cpu", "memory"} if self._preset.sizes else set[LimitResource]()
+        by = "the platform"
+        limits = [
+            LimitInfo(resource=name, enforced=name in held, enforced_by=by if name in held else None)
+            for name in LIMIT_RESOURCE_VALUES
+        ]
+        return ProbeReport(provider=self.id, usable=check.ok, checks=[check], capabilities=can, limits=limits)
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -253,14 +277,17 @@ class CloudProvider:
             partial(client.list_sandboxes, query={"metadata": labels, "limit": str(PAGE)}),
             partial(client.list_sandboxes_v1, query={"limit": str(PAGE), "offset": "0"}),
         )
-        return [entry for entry in page.entries if (_labels(entry)).get(CREATE_LABEL) == label]
+        return [entry for entry in page.entries if labels_of(entry).get(CREATE_LABEL) == label]
 
     def _from_now(self, seconds: int) -> str:
         return (self._clock.now() + timedelta(seconds=seconds)).isoformat()
 
 
-def _labels(entry: SandboxDetail) -> dict[str, str]:
-    return {} if entry.metadata is MISSING or entry.metadata is None else dict(entry.metadata)
+def _plain(sandbox_id: str) -> str:
+    """The id as a segment of a path; what cannot be one is no id of a platform."""
+    if _ID.fullmatch(sandbox_id) is None:
+        raise SandboxNotFound
+    return sandbox_id
 
 
 def _wanted(entry: SandboxDetail, request: ListRequest) -> bool:
@@ -297,10 +324,7 @@ def open_e2b(options: ProviderOptions) -> AbstractAsyncContextManager[CloudProvi
 @asynccontextmanager
 async def _opened(preset: Preset, options: ProviderOptions) -> AsyncGenerator[CloudProvider, None]:
     preset.addresses(options.settings)  # a wrong address is told before anything is asked
-    try:
-        provider = CloudProvider(preset, options)
-    except ValueError as error:
-        raise ConfigurationInvalid(setting="HTTPS_PROXY") from error
+    provider = CloudProvider(preset, options)
     try:
         yield provider
     finally:

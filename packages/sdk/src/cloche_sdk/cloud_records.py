@@ -14,7 +14,7 @@ from cloche_contract.provider import CreateRequest
 
 from .presets import Addresses
 
-__all__ = ["CREATE_LABEL", "created_record", "detail_record", "new_sandbox", "running_record"]
+__all__ = ["CREATE_LABEL", "created_record", "detail_record", "labels_of", "new_sandbox", "running_record"]
 
 # A sandbox carries what its create was called, so that one whose answer was lost can be found.
 CREATE_LABEL = "cloche.create"
@@ -90,8 +90,13 @@ def detail_record(detail: SandboxDetail, addresses: Addresses) -> SandboxRecord:
         cpu_count=_given(detail.cpuCount),
         memory_mb=_given(detail.memoryMB),
         disk_size_mb=_given(detail.diskSizeMB),
-        user_metadata=dict(_given(detail.metadata) or {}),
+        user_metadata={name: value for name, value in labels_of(detail).items() if name != CREATE_LABEL},
     )
+
+
+def labels_of(detail: SandboxDetail) -> Mapping[str, str]:
+    """Every label of a sandbox, that of its create included."""
+    return _given(detail.metadata) or {}
 
 
 def _given(value: T | MISSING) -> T | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from urllib.parse import urlencode
 
 import anyio
 
@@ -58,7 +59,8 @@ class Platform:
             timeout_s: how long one attempt may take.
         """
         self.base_url = base_url.rstrip("/")
-        self._headers = {"accept": "application/json", "user-agent": "cloche", **_credentials(api_key, key_headers)}
+        fixed = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "cloche"}
+        self._headers = {**fixed, **_credentials(api_key, key_headers)}
         self._has_key = api_key is not None
         self._http = http
         self._timeout_s = timeout_s
@@ -83,14 +85,14 @@ class Platform:
         """
         if not self._has_key:
             raise AuthenticationFailed
-        url = self.base_url + route.url_path(values)
+        url = f"{self.base_url}{route.url_path(values)}" + (f"?{urlencode(query)}" if query else "")
         content = None if body is None else json.dumps(body).encode()
         sent = {**self._headers, **headers}
         if content is not None:
             sent["content-type"] = "application/json"
         repeatable = route.name not in _MAKES or HEADER_IDEMPOTENCY_KEY in headers
         with anyio.move_on_after(self._timeout_s * PATIENCE):
-            return await self._attempts(route, url, sent, query, content, repeatable)
+            return await self._attempts(route, url, sent, content, repeatable)
         raise ProviderTimeout
 
     async def _attempts(
@@ -98,7 +100,6 @@ class Platform:
         route: Route,
         url: str,
         headers: Mapping[str, str],
-        query: Mapping[str, str],
         content: bytes | None,
         repeatable: bool,
     ) -> Answer:
@@ -106,7 +107,7 @@ class Platform:
         for attempt in range(1, ATTEMPTS + 1):
             last = attempt == ATTEMPTS
             try:
-                reply = await self._http.send(route.method, url, headers=headers, query=query, content=content)
+                reply = await self._http.send(route.method, url, headers=headers, content=content)
             except PlatformUnreachable as silence:
                 if last or (silence.sent and not repeatable):
                     raise ProviderTimeout() if silence.slow else ProviderUnavailable() from silence
@@ -136,7 +137,7 @@ def _credentials(api_key: str | None, names: Sequence[str]) -> dict[str, str]:
 
 
 def _again(reply: PlatformReply, repeatable: bool) -> bool:
-    told = reply.headers.get("should-retry", "").lower()
+    told = reply.header("should-retry").lower()
     if told in ("true", "false") and reply.status >= 400:
         return told == "true" and (repeatable or reply.status not in _PERHAPS_DONE)
     return reply.status in _REFUSED or (repeatable and reply.status in (_PERHAPS_DONE - {500}))
@@ -144,7 +145,7 @@ def _again(reply: PlatformReply, repeatable: bool) -> bool:
 
 def _asked_pause(reply: PlatformReply) -> float:
     """What the platform asks to wait; dates are not understood, and cost nothing but an early try."""
-    told = reply.headers.get("retry-after", "")
+    told = reply.header("retry-after")
     return float(told) if told.isascii() and told.isdigit() else 0.0
 
 
@@ -158,7 +159,7 @@ def _answer(route: Route, reply: PlatformReply, *, gone_is_done: bool) -> Answer
         value: object = json.loads(reply.body) if reply.body.strip() else None
     except ValueError as error:
         raise ProviderFailed(http_status=reply.status) from error
-    return Answer(value, reply.headers.get(HEADER_NEXT_TOKEN.lower()) or None)
+    return Answer(value, reply.header(HEADER_NEXT_TOKEN.lower()) or None)
 
 
 def _refusal(route: Route, status: int) -> ClocheError:

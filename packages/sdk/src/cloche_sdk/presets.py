@@ -6,7 +6,7 @@ Source: systems facts 2.3, 2.6; agent-protocol 1.1, 8.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cloche_contract.errors import ConfigurationInvalid, UnsupportedOperation
 from cloche_contract.http import HEADER_API_KEY
@@ -23,13 +23,17 @@ _SHARED_HOST = frozenset(
 
 @dataclass(frozen=True)
 class Preset:
-    """One platform. `{region}` stands for the region in its addresses; without one, it has no regions."""
+    """One platform. `{region}` stands for the region in its addresses; without one, it has no regions.
+
+    `sizes` says whether a create may ask for CPU and memory; elsewhere the template decides.
+    """
 
     provider: str
     base_url: str
     domain: str
     key_headers: tuple[str, ...]
     region: str | None = None
+    sizes: bool = False
 
     def addresses(self, settings: Mapping[str, str], region: str | None = None) -> Addresses:
         """Its addresses under these settings. An explicit one is taken as it is, nothing is derived from it.
@@ -82,9 +86,14 @@ class Addresses:
         return f"https://{_AGENT_PORT}-{sandbox_id}.{domain}", f"https://{_INTERPRETER_PORT}-{sandbox_id}.{domain}"
 
 
-_ALICLOUD_URL, _ALICLOUD_DOMAIN = "https://api.{region}.e2b.fc.aliyuncs.com", "{region}.e2b.fc.aliyuncs.com"
-
-# The default platform, or whatever ABX_SANDBOX_BASE_URL names: it takes the key in either header.
-CLOUD = Preset("cloud", _ALICLOUD_URL, _ALICLOUD_DOMAIN, (_BEARER, HEADER_API_KEY.lower()), region="cn-hangzhou")
-ALICLOUD_EXPRESS = Preset("alicloud-express", _ALICLOUD_URL, _ALICLOUD_DOMAIN, (_BEARER,), region="cn-hangzhou")
+ALICLOUD_EXPRESS = Preset(
+    "alicloud-express",
+    "https://api.{region}.e2b.fc.aliyuncs.com",
+    "{region}.e2b.fc.aliyuncs.com",
+    (_BEARER,),
+    region="cn-hangzhou",
+    sizes=True,
+)
 E2B = Preset("e2b", "https://api.e2b.app", "e2b.app", (HEADER_API_KEY.lower(),))
+# The default platform, or whatever ABX_SANDBOX_BASE_URL names: it takes the key in either header.
+CLOUD = replace(ALICLOUD_EXPRESS, provider="cloud", key_headers=(_BEARER, HEADER_API_KEY.lower()))

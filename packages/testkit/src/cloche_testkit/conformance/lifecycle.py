@@ -59,7 +59,9 @@ class LifecycleConformance(ProviderSuite):
         record = await provider.get(GetRequest(sandbox_id=sandbox.sandbox_id))
         assert record.sandbox_id == sandbox.sandbox_id
         assert (record.status, record.template) == (sandbox.status, sandbox.template)
-        assert (record.started_at, record.end_at) == (sandbox.started_at, sandbox.end_at)
+        # Some platforms tell the times when they are asked, and not at the create: then the end is reckoned.
+        assert sandbox.started_at in (None, record.started_at)
+        assert abs(_time(record.end_at or "") - _time(sandbox.end_at or "")) < _TOLERANCE
 
     async def test_an_unknown_template_is_refused_and_leaves_nothing(self, provider: SandboxProvider) -> None:
         with pytest.raises(TemplateNotFound):

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
-from anyio.abc import SocketStream, TaskGroup
+from anyio.abc import ByteReceiveStream, ByteStream, SocketAttribute, SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import ValidationError
 
-from cloche_contract.agent import HEADER_ACCESS_TOKEN
 from cloche_contract.errors import ClocheError, NotFound
 from cloche_contract.http import (
     HEADER_API_KEY,
@@ -76,7 +75,6 @@ class ReferencePlatform:
         *,
         api_key: str = API_KEY,
         versions: frozenset[int] = frozenset({1, 2}),
-        with_agents: bool = True,
         domain: str | None = None,
     ) -> None:
         self.api_key = api_key
@@ -87,7 +85,6 @@ class ReferencePlatform:
         self.faults = Faults()
         self.page_size = PAGE
         self._behind = behind
-        self._with_agents = with_agents
         self._held: dict[str, Held] = {}
         self._by_key: dict[str, tuple[object, Held]] = {}
         self._number = 0
@@ -127,7 +124,7 @@ class ReferencePlatform:
     async def serve(self) -> AsyncGenerator["ReferencePlatform"]:
         """Answer on a free port of the loopback address; at the end every sandbox is destroyed."""
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        self.port = int(listener.extra(anyio.abc.SocketAttribute.local_port))
+        self.port = int(listener.extra(SocketAttribute.local_port))
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, self._connection)
             try:
@@ -178,7 +175,9 @@ class ReferencePlatform:
         if fault is not None and not fault.after:
             await go_wrong(stream, fault)
             return False
-        told = await self._answer(route, values, seen)
+        told = await _while_connected(stream, lambda: self._answer(route, values, seen))
+        if told is None:
+            return False
         if fault is not None:
             await go_wrong(stream, fault)
             return False
@@ -239,8 +238,6 @@ class ReferencePlatform:
         request: dict[str, Any] = {"template": wanted["templateID"], "timeout": wanted["timeout"]}
         names = {"envs": "envVars", "metadata": "metadata", "cpu": "cpuCount", "memory": "memoryMB"}
         request |= {ours: wanted[theirs] for ours, theirs in names.items() if theirs in wanted}
-        if self._with_agents:
-            request["listen"] = True
         record = await self._behind.create(CreateRequest.model_validate(request))
         self._number += 1
         held = Held(record.sandbox_id, wanted, record, self._number)
@@ -285,7 +282,7 @@ class ReferencePlatform:
         states = query["state"].split(",") if "state" in query else ["running", "paused"]
         wanted = dict(parse_qsl(query.get("metadata", "")))
         start = int(query.get("nextToken", "0"))
-        found = [held for held in self._newest_first() if ("paused" if held.paused else "running") in states]
+        found = [held for held in await self._alive() if ("paused" if held.paused else "running") in states]
         found = [held for held in found if wanted.items() <= dict(held.asked.get("metadata", {})).items()]
         told = [await self._listed(held) for held in found[start : start + limit]]
         more = {HEADER_NEXT_TOKEN: str(start + limit)} if len(found) > start + limit else {}
@@ -294,13 +291,22 @@ class ReferencePlatform:
     async def _list_v1(self, values: Mapping[str, str], seen: Seen) -> bytes:
         query = seen.query
         limit, offset = int(query.get("limit", PAGE)), int(query.get("offset", "0"))
-        told = [await self._listed(held) for held in self._newest_first()]
+        told = [await self._listed(held) for held in await self._alive()]
         if "status" in query:
             told = [entry for entry in told if entry["state"] == query["status"]]
         return answer(200, {"data": told[offset : offset + limit]})
 
     async def _listed(self, held: Held) -> dict[str, Any]:
         return {key: value for key, value in (await self._detail(held)).items() if key != "envdAccessToken"}
+
+    async def _alive(self) -> list[Held]:
+        """Newest first; what has ended on its own is forgotten."""
+        for held in list(self._held.values()):
+            try:
+                await self._behind.get(GetRequest(sandbox_id=held.sandbox_id))
+            except NotFound:
+                self._held.pop(held.sandbox_id, None)
+        return self._newest_first()
 
     def _newest_first(self) -> list[Held]:
         return sorted(self._held.values(), key=lambda held: -held.number)
@@ -311,6 +317,7 @@ class ReferencePlatform:
 
     async def _kill(self, held: Held) -> None:
         self._held.pop(held.sandbox_id, None)
+        self._by_key = {key: value for key, value in self._by_key.items() if value[1] is not held}
         try:
             await self._behind.kill(KillRequest(sandbox_id=held.sandbox_id))
         except NotFound:
@@ -341,38 +348,55 @@ class ReferencePlatform:
         """Carry one request to the agent of its sandbox, and everything back; the connection ends with it."""
         self.data_plane.append(seen)
         held = self._held.get(seen.headers[HEADER_SANDBOX_ID.lower()])
-        if held is None or held.paused or (HEADER_ACCESS_TOKEN.lower() not in seen.headers and seen.path != "/health"):
+        if held is None or held.paused:
             await client.send(answer(502, {"code": 502, "message": "The sandbox was not found"}))
             return
-        if held.record.agent is None or not (held.record.url or "").startswith("http"):
-            record = await self._behind.connect(ConnectRequest(sandbox_id=held.sandbox_id))
-            held.record = record
-        where = urlsplit(held.record.url or "")
-        async with await anyio.connect_tcp(where.hostname or "127.0.0.1", where.port or 80) as agent:
-            await agent.send(_to_one_request(seen, f"{where.hostname}:{where.port}"))
+        async with await self._reached(held) as agent:
+            await agent.send(_to_one_request(seen))
             async with anyio.create_task_group() as both:
                 both.start_soon(_carry, buffered, agent, both)
                 await _carry(agent, client, both)
+
+    async def _reached(self, held: Held) -> ByteStream:
+        if held.record.agent is None:
+            held.record = await self._behind.connect(ConnectRequest(sandbox_id=held.sandbox_id))
+        where = held.record.agent
+        if where is not None and where.socket_path is not None:
+            return await anyio.connect_unix(where.socket_path)
+        url = urlsplit("" if where is None else where.base_url)
+        return await anyio.connect_tcp(url.hostname or "127.0.0.1", url.port or 80)
+
+
+async def _while_connected(stream: SocketStream, work: Callable[[], Awaitable[bytes]]) -> bytes | None:
+    """What the work answers; None where the client goes away meanwhile, which gives the work up."""
+    told: bytes | None = None
+
+    async def watch() -> None:
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await stream.receive(1)  # a client says nothing more before it has its answer
+        working.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as working:
+        working.start_soon(watch)
+        told = await work()
+        working.cancel_scope.cancel()
+    return told
 
 
 def _error(status: int, message: str) -> dict[str, Any]:
     return {"code": status, "message": message}
 
 
-def _to_one_request(seen: Seen, host: str) -> bytes:
-    """The head for the agent: its own address, and no second request on the connection."""
-    kept = [
-        line
-        for line in seen.head.split(b"\r\n")
-        if not line.lower().startswith((b"host:", b"connection:", b"keep-alive:"))
-    ]
-    return b"\r\n".join([kept[0], f"Host: {host}".encode(), b"Connection: close", *kept[1:]]) + b"\r\n\r\n"
+def _to_one_request(seen: Seen) -> bytes:
+    """The head for the agent: no second request on the connection."""
+    first, *rest = seen.head.split(b"\r\n")
+    kept = [line for line in rest if not line.lower().startswith((b"connection:", b"keep-alive:"))]
+    return b"\r\n".join([first, b"Connection: close", *kept]) + b"\r\n\r\n"
 
 
-async def _carry(source: Any, target: SocketStream, both: TaskGroup) -> None:
+async def _carry(source: ByteReceiveStream, target: ByteStream, both: TaskGroup) -> None:
     try:
         while True:
             await target.send(await source.receive())
     except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        if isinstance(source, SocketStream):  # the agent has said everything
-            both.cancel_scope.cancel()
+        both.cancel_scope.cancel()  # one side has gone away, or said everything
