@@ -18,7 +18,7 @@ class TestCloud(ProviderConformance):
     @pytest.fixture
     async def platform(self) -> AsyncGenerator[ReferencePlatform]:
         plane = ScriptedPlane(data_plane="unsandboxed", templates={"base"}, limits=("cpu", "memory"))
-        async with ReferencePlatform(ScriptedProvider(plane)).serve() as platform:
+        async with ReferencePlatform(ScriptedProvider(plane), additions=False).serve() as platform:
             yield platform
         await plane.aclose()
 

@@ -245,7 +245,7 @@ class EndedAtOnce(Spawner):
     async def spawn(self, launch: Launch, fds: Sequence[int]) -> Child:
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         done.set_result(0)
-        return Child(1, "", done, cast("InitLink", None))  # nothing is asked of the link
+        return Child(1, "", done, cast("InitLink", None), 1)  # nothing is asked of the link
 
     def pipe(self, user: User, *, keeper_reads: bool) -> tuple[int, int]:
         return os.pipe()

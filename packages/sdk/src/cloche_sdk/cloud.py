@@ -120,7 +120,7 @@ class CloudProvider:
             if label is not None and _perhaps_made(error):
                 await self._undo(client, label)
             raise
-        return created_record(created, addresses, end_at=self._from_now(request.timeout))
+        return created_record(created, addresses, end_at=self._from_now(request.timeout), asked=request)
 
     async def get(self, request: GetRequest) -> SandboxRecord:
         client, addresses = self._at()

@@ -47,14 +47,18 @@ def new_sandbox(request: CreateRequest, label: str | None) -> NewSandbox:
     return NewSandbox(templateID=request.template, timeout=request.timeout, **wanted)
 
 
-def created_record(created: CreatedSandbox, addresses: Addresses, *, end_at: str) -> SandboxRecord:
-    """A sandbox that was just made or resumed."""
+def created_record(
+    created: CreatedSandbox, addresses: Addresses, *, end_at: str, asked: CreateRequest | None = None
+) -> SandboxRecord:
+    """A sandbox that was just made, as `asked`, or resumed."""
     return SandboxRecord(
         sandbox_id=created.sandboxID,
         template=created.templateID,
         status="running",
         region=addresses.region,
         end_at=end_at,
+        cpu_count=None if asked is None else _given(asked.cpu),
+        memory_mb=None if asked is None else _given(asked.memory),
         **_reached(created, addresses),
     )
 

@@ -67,6 +67,7 @@ class ReferencePlatform:
         data_plane: every request that went to an agent.
         versions: which versions of create, list and connect it has.
         domain: what it tells as the domain of its sandboxes, if anything.
+        additions: whether its agents know what this project adds to the protocol, as a platform's own do not.
     """
 
     def __init__(
@@ -76,10 +77,12 @@ class ReferencePlatform:
         api_key: str = API_KEY,
         versions: frozenset[int] = frozenset({1, 2}),
         domain: str | None = None,
+        additions: bool = True,
     ) -> None:
         self.api_key = api_key
         self.versions = versions
         self.domain = domain
+        self.additions = additions
         self.seen: list[tuple[str, Seen]] = []
         self.data_plane: list[Seen] = []
         self.faults = Faults()
@@ -350,6 +353,9 @@ class ReferencePlatform:
         held = self._held.get(seen.headers[HEADER_SANDBOX_ID.lower()])
         if held is None or held.paused:
             await client.send(answer(502, {"code": 502, "message": "The sandbox was not found"}))
+            return
+        if not self.additions and seen.path.startswith(("/cloche.", "/cloche/")):
+            await client.send(answer(404, {"code": "unimplemented", "message": "404 page not found"}))
             return
         async with await self._reached(held) as agent:
             await agent.send(_to_one_request(seen))
