@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, Final
 
 from cloche_cli.clients.look import Found, look
@@ -96,7 +96,7 @@ def _server_document(server: RunningServer) -> dict[str, Any]:
 
 
 def _since(server: RunningServer) -> str:
-    return datetime.fromtimestamp(server.since, UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(server.since, timezone.utc).isoformat(timespec="seconds")
 
 
 def _print(
@@ -121,7 +121,7 @@ def _print(
         empty="",
     )
     invocation.write("\n")
-    now = datetime.now(UTC)
+    now = datetime.now(timezone.utc)
     print_table(
         ("PID", "TRANSPORT", "STARTED", "BY", "URL"),
         [
