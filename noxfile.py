@@ -158,6 +158,7 @@ def clients(session: nox.Session) -> None:
     """Every client that is tested, over stdio and HTTP, with a matrix. `-- --docs` puts it into the documentation."""
     inspector(session)
     python(session, "-m", "tests.clients", *session.posargs)
+    python(session, "-m", "tests.clients.installed")
 
 
 @nox.session(default=False)
