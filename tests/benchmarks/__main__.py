@@ -47,7 +47,7 @@ PLANS = (
     Plan("file", file_group, 15, 1),
     Plan("task", task_group, 100, 3),
     Plan("parts", parts_group, 15, 1),
-    Plan("http", http_group, 40, 0),
+    Plan("http", http_group, 40, 1, 0),
 )
 
 

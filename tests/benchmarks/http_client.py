@@ -55,15 +55,22 @@ class HttpServerProcess:
 
 
 class HttpSession:
-    """One session of the handshake era, on one connection."""
+    """One session of the handshake era, on one connection at a time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._session = ""
         self._last_id = 0
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def connect(self) -> None:
+        """Take a fresh connection: servers close one that was idle for some seconds."""
+        await self.close()
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
 
     async def open(self) -> None:
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        """Say hello."""
+        await self.connect()
         head, body = await self._post(self._request("initialize", _INITIALIZE))
         if b"result" not in body:
             raise RuntimeError("initialize was refused")
@@ -72,8 +79,10 @@ class HttpSession:
         await self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     async def close(self) -> None:
-        self._writer.close()
-        await self._writer.wait_closed()
+        """Give the connection back; the session stays."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Call a tool.
@@ -93,9 +102,10 @@ class HttpSession:
     async def _post(self, message: Mapping[str, Any]) -> tuple[str, bytes]:
         body = json.dumps(message).encode()
         head = (
-            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{self._session}"
+            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nContent-Type: application/json\r\n{self._session}"
             f"Accept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
         )
+        assert self._writer is not None
         self._writer.write(head.encode() + body)
         answer = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         return answer, await self._body(answer)
@@ -120,6 +130,8 @@ async def seconds_of(sessions: Sequence[HttpSession], each: int, tool: str, argu
         for _ in range(each):
             await session.call(tool, arguments)
 
+    for session in sessions:
+        await session.connect()
     started = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
         for session in sessions:

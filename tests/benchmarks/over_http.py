@@ -24,6 +24,7 @@ async def http_group() -> AsyncGenerator[Group]:
         cloche = await _sessions(stack, [str(ABX), "mcp", "start", "--transport", "http", "--port", "0"])
         bare = await _sessions(stack, [sys.executable, "-m", "tests.benchmarks.bare_http_server"])
         for session in cloche:
+            await session.connect()
             await session.call("run_command", {"command": "true"})
 
         def contender(name: str, sessions: Sequence[HttpSession], tool: str, arguments: Mapping[str, str]) -> Contender:

@@ -61,15 +61,18 @@ async def test_many_sessions_at_once_meet_no_error_and_leave_no_orphan(
     sys.stdout.write(f"\n{count} sessions, {len(took)} commands: median {middle:.3f} s, p99 {late:.3f} s\n")
 
 
-async def test_m5_l7_a_server_killed_under_load_leaves_only_leases(environ: dict[str, str], provider: str) -> None:
-    """neotoma#1923, node-code-sandbox-mcp#51: after SIGKILL, sandboxes live by their lease."""
+@pytest.mark.soak
+async def test_m5_l7_a_server_killed_under_load_leaves_only_leases(
+    environ: dict[str, str], provider: str, scale: int
+) -> None:
+    """neotoma#1923, node-code-sandbox-mcp#51: after SIGKILL, sandboxes live by their lease; 60 of them in the soak."""
     if provider != "local":
         pytest.skip("the sandboxes of the scripted provider live in the process of the server")
     settings = {**environ, "ABX_DEFAULT_TEMPLATE": "base"}
     made: list[str] = []
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(http_server(settings))
-        clients = [await stack.enter_async_context(client_of(server)) for _ in range(5)]
+        server = await stack.enter_async_context(http_server(settings, within_s=300))
+        clients = [await stack.enter_async_context(client_of(server)) for _ in range(min(5 * scale, 60))]
         old_session = ""
         for client in clients:
             await client.hello()
@@ -79,7 +82,7 @@ async def test_m5_l7_a_server_killed_under_load_leaves_only_leases(environ: dict
             for client in clients:
                 calls.start_soon(cut_off, client)
             assert await server.stop(signal.SIGKILL) == -signal.SIGKILL
-    async with http_server(settings) as again, modern(again) as without, raw(again) as client:
+    async with http_server(settings, within_s=300) as again, modern(again) as without, raw(again) as client:
         client.session_id, fresh = old_session, client.session_id
         assert (await client.post(client.calling("list_sandboxes"))).status_code == 404
         client.session_id = fresh

@@ -174,6 +174,20 @@ async def test_concurrent_first_calls_of_a_session_share_one_sandbox(unsandboxed
         assert len(unsandboxed_plane.alive) == 1
 
 
+async def test_concurrent_calls_with_one_foreign_id_connect_to_it_once(unsandboxed_plane: ScriptedPlane) -> None:
+    """Checklist 327."""
+    async with served() as server, raw(server) as maker, raw(server) as client:
+        made = await maker.value("create_sandbox")
+        connect = unsandboxed_plane.script.hold_next("connect")
+        async with anyio.create_task_group() as calls:
+            for number in range(4):
+                arguments = {"command": f"echo {number}", "sandbox_id": made["sandbox_id"]}
+                calls.start_soon(client.value, "run_command", arguments)
+            await connect.reached.wait()
+            connect.release()
+        assert len(unsandboxed_plane.script.of("connect")) == 1
+
+
 async def test_a_second_request_with_an_id_in_use_is_refused(scripted_plane: ScriptedPlane) -> None:
     """It would take the answer of the first one, which then would wait for ever."""
     async with served() as server, raw(server) as client:
