@@ -87,6 +87,12 @@ class Model:
 
     def __init__(self, state: Mapping[str, Entry]) -> None:
         self._nodes = {path: _Node(*entry) for path, entry in state.items()}
+        self._first = dict(self._nodes)
+
+    def remade(self) -> set[str]:
+        """Return the folders that were there at the beginning, and are others now."""
+        here = self._nodes.items()
+        return {path for path, node in here if node.kind == "folder" and self._first.get(path, node) is not node}
 
     def state(self) -> State:
         """Return what it holds."""
@@ -155,6 +161,7 @@ class Model:
             return False
         for each in self._tree(path)[1:]:
             del self._nodes[each]
+        self._nodes[path] = _Node("folder", node.mode, b"")
         self._nodes[f"{path}/again"] = _Node("file", 0o644, text.encode())
         return True
 

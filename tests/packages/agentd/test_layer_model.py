@@ -104,7 +104,7 @@ class World:
         mine, others = changed(read, ours), changed(read, self.head)
         result = self.desk.publish(name)
         if result["outcome"] == "rejected":
-            assert related(mine, others), result
+            assert related(mine | model.remade(), others), result
             assert result["reject_class"] == "source_conflict"
             self.desk.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": name})
         else:

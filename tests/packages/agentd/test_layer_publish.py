@@ -243,6 +243,22 @@ def test_a_tree_that_is_too_deep_is_refused_and_can_be_destroyed(bench: Bench) -
     store.close()
 
 
+def test_what_the_host_may_not_read_is_told_and_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Systems X7: a capture that failed lost changes silently. Root without capabilities may not read mode 000."""
+    store = bench.open()
+    upper = bench.session(store, "s1", {"d/closed": b"x", "open": b"y"})
+    (upper / "d").chmod(0o000)
+    (upper / "open").chmod(0o200)
+    # As the kernel answers where no capability is held; whoever runs this test may have them all.
+    monkeypatch.setattr(os, "access", lambda *_given, **_more: False)
+    made = examine(store, "s1")
+    assert (made.reject_class, made.conflicts) == ("unreadable", [("d", "unreadable"), ("open", "unreadable")])
+    monkeypatch.undo()
+    forget(store, "s1")
+    assert os.listdir(bench.path / "sessions") == []
+    store.close()
+
+
 class _FullDoor(QuickDoor):
     """A disk that is full at one change of a kind."""
 

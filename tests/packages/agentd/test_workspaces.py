@@ -7,6 +7,7 @@ import os
 import signal
 from pathlib import Path
 
+from cloche_agentd import limits
 from cloche_agentd._gen import messages, wire
 from tests.packages.agentd.plain_agent import processes_with, running_agent
 from tests.packages.agentd.workspace_desk import BASE, Desk, lay_out, named, records
@@ -230,6 +231,24 @@ def test_a_session_that_loses_its_init_is_gone_and_so_are_its_changes(desk: Desk
         # Answers in turn: what was left of the session has been removed by now.
         other.rpc(wire.LAYERS_STATUS, {})
     assert desk.left() == []
+
+
+def test_there_are_only_so_many_sessions_and_one_more_is_refused(tmp_path: Path) -> None:
+    """Each session has processes and a mount: the number is bounded, and the refusal says what to do."""
+    options = lay_out(tmp_path, BASE)
+    with running_agent(tmp_path, *options) as agent, agent.client() as client:
+        desk = Desk(agent, client, tmp_path)
+        for number in range(limits.WORKSPACE_SESSIONS):
+            desk.session(f"s{number}")
+        reply = client.rpc(wire.LAYERS_CREATE_SESSION, {})
+        assert reply.value["cloche"]["code"] == "workspace_session_limit"
+        assert client.run("true").failure == "workspace_session_limit"
+        assert desk.session("s3")["session_id"] == "s3"
+        desk.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": "s3"})
+        assert client.run("true").end["exitCode"] == 0
+        for wrong in ("", "a/b", "..", "a\n", "x" * 65):
+            reply = client.rpc(wire.LAYERS_DESTROY_SESSION, {"session_id": wrong})
+            assert (reply.status, reply.value["cloche"]["field"]) == (400, "session_id")
 
 
 def inits_below(agent: int) -> list[int]:

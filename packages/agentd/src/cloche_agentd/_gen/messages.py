@@ -265,7 +265,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
             False,
             None,
             None,
-            ("source_conflict", "special_file", "too_deep", "layer_limit"),
+            ("source_conflict", "special_file", "too_deep", "unreadable", "layer_limit"),
             "",
             "",
         ),

@@ -68,6 +68,10 @@ class _Planner:
 
     def _entry(self, ours: Found, read: Folder | None, head: Folder | None, path: str, depth: int) -> None:
         mode = ours.status.st_mode
+        if not _readable(ours):
+            self._plan.reject_class = "unreadable"
+            self._conflict(path, "unreadable")
+            return
         if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
             self._plan.dropped.append(path)
         elif is_whiteout(ours.status):
@@ -182,6 +186,16 @@ class _Planner:
             self._plan.modes[path] = mode
         if mode != theirs or attributes(ours.folder, ours.name) != _attributes(now):
             self._plan.effective = True
+
+
+def _readable(found: Found) -> bool:
+    """Whether we can read it: where the host has no right beyond its id, a mode of 000 holds for it as well."""
+    mode = found.status.st_mode
+    needed = 0o500 if stat.S_ISDIR(mode) else 0o400
+    if mode & needed == needed or not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        return True
+    right = os.R_OK | os.X_OK if stat.S_ISDIR(mode) else os.R_OK
+    return os.access(found.name, right, dir_fd=found.folder, effective_ids=True)
 
 
 def three_way(was: int, ours: int, theirs: int) -> int | None:

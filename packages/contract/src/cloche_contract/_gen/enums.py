@@ -230,8 +230,14 @@ PUBLISH_OUTCOME_VALUES: Final[tuple[PublishOutcome, ...]] = ("published", "uncha
 RecordProblem: TypeAlias = Literal["newer", "older", "damaged"]
 RECORD_PROBLEM_VALUES: Final[tuple[RecordProblem, ...]] = ("newer", "older", "damaged")
 
-RejectClass: TypeAlias = Literal["source_conflict", "special_file", "too_deep", "layer_limit"]
-REJECT_CLASS_VALUES: Final[tuple[RejectClass, ...]] = ("source_conflict", "special_file", "too_deep", "layer_limit")
+RejectClass: TypeAlias = Literal["source_conflict", "special_file", "too_deep", "unreadable", "layer_limit"]
+REJECT_CLASS_VALUES: Final[tuple[RejectClass, ...]] = (
+    "source_conflict",
+    "special_file",
+    "too_deep",
+    "unreadable",
+    "layer_limit",
+)
 
 ReplacedLayers: TypeAlias = Literal["reclaimed", "leased"]
 REPLACED_LAYERS_VALUES: Final[tuple[ReplacedLayers, ...]] = ("reclaimed", "leased")

@@ -166,7 +166,7 @@ class PathConflict(BaseModel):
     """
     reason: Annotated[StrictStr, Field(max_length=64)]
     """
-    In which way: content, kind, deleted, added, mode.
+    In which way: content, kind, deleted, added, mode, unreadable.
     """
 
 
@@ -198,9 +198,11 @@ class PublishResult(BaseModel):
     """
     Whether the session's changes are a layer now, there were none, or they were refused and the session is kept.
     """
-    reject_class: Literal["source_conflict", "special_file", "too_deep", "layer_limit"] | MISSING = MISSING
+    reject_class: Literal["source_conflict", "special_file", "too_deep", "unreadable", "layer_limit"] | MISSING = (
+        MISSING
+    )
     """
-    Why a publish was refused: somebody else changed the same paths, the changes hold a device or folders too deep, or the stack is at its limit.
+    Why a publish was refused: somebody else changed the same paths, the changes hold a device, folders too deep or what their owner may not read, or the stack is at its limit.
     """
     manifest_version: Annotated[
         StrictInt,
