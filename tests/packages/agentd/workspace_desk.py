@@ -71,7 +71,8 @@ class Desk:
         return list(records(reply.body))
 
     def left(self) -> list[str]:
-        """What there is in the store beside layers."""
+        """What there is in the store beside layers, when the host has done all that it was asked for."""
+        self.status()
         return [name for part in ("sessions", "staging") for name in os.listdir(self.folder / "store" / part)]
 
 

@@ -64,65 +64,92 @@ def confine_plainly() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a session's folders are, by path; opened in its own mount namespace."""
+    """Where the folders are, by path; opened in the holder's own mount namespace."""
 
     store: str
     base: str
     target: str
-    session_id: str
 
 
-def hold(place: Place, layer_ids: Sequence[str], control: socket.socket, link: socket.socket, how: Confinement) -> None:
-    """Be the holder of a session, in a process that was forked for it; never returns."""
+def hold(place: Place, control: socket.socket, how: Confinement) -> NoReturn:
+    """Be the holder of a session, in a process that was forked for it.
+
+    Everything that does not depend on the session is done at once; which one it is comes later, in a message.
+    """
     status = 70
     try:
         # The host is gone: so are we, and with us init and everything in its pid namespace.
         guest_calls.die_with_parent(signal.SIGKILL)
-        _close_all_but(control.fileno(), link.fileno())
-        status = _Holder(place, control).run(layer_ids, link, how)
+        _close_all_but(control.fileno())
+        status = _Holder(place, control, how).run()
     except OSError as error:
         with contextlib.suppress(OSError):
-            control.send(json.dumps({"errno": error.errno or 0, "what": str(error.filename or "")}).encode())
+            control.send(_refusal(error))
     finally:
         os._exit(status)
 
 
-def _close_all_but(*kept: int) -> None:
+def _refusal(error: OSError) -> bytes:
+    return json.dumps({"errno": error.errno or 0, "what": str(error.filename or "")}).encode()
+
+
+def _close_all_but(kept: int) -> None:
     for fd in sorted(map(int, os.listdir("/proc/self/fd"))):
-        if fd > 2 and fd not in kept:
+        if fd > 2 and fd != kept:
             with contextlib.suppress(OSError):
                 os.close(fd)
 
 
 class _Holder:
-    def __init__(self, place: Place, control: socket.socket) -> None:
+    def __init__(self, place: Place, control: socket.socket, how: Confinement) -> None:
         self._place = place
         self._control = control
+        self._how = how
         self._init = -1
+        self._upper = self._work = -1
 
-    def run(self, layer_ids: Sequence[str], link: socket.socket, how: Confinement) -> int:
+    def run(self) -> int:
         calls.unshare(calls.CLONE_NEWNS | calls.CLONE_NEWIPC | calls.CLONE_NEWPID)
         # Nothing that is mounted here shows elsewhere, and the other way round (mount_namespaces(7)).
         calls.mount("none", "/", None, calls.MS_REC | calls.MS_PRIVATE)
         self._open()
-        self._mount(layer_ids)
         overlay.hide(self._place.store)
-        self._start_init(link, how)
-        link.close()
+        self._start_init()
         self._control.send(b"{}")
         return self._serve()
 
     def _open(self) -> None:
+        """Open what is hidden next. Paths of a mount namespace are good for mounts in it alone."""
         place = self._place
         self._own_fds = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         root = os.open(place.store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._base = os.open(place.base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._layers = open_folder(root, LAYERS)
-        sessions = open_folder(root, SESSIONS)
-        session = open_folder(sessions, place.session_id)
-        self._upper, self._work = open_folder(session, "upper"), open_folder(session, "work")
-        for fd in (session, sessions, root):
-            os.close(fd)
+        self._layers, self._sessions = open_folder(root, LAYERS), open_folder(root, SESSIONS)
+        os.close(root)
+
+    def _start_init(self) -> None:
+        self._to_init, theirs = socket.socketpair()
+        self._init = os.fork()
+        if self._init == 0:
+            ours = (self._to_init, self._control)
+            _become_init(theirs, self._how, (*(each.fileno() for each in ours), *self._fds()))
+        theirs.close()
+        if self._to_init.recv(1) != _READY:
+            raise PermissionError(1, "init was not confined", "init")
+
+    def _fds(self) -> tuple[int, ...]:
+        return self._own_fds, self._base, self._layers, self._sessions
+
+    def _begin(self, session_id: str, layer_ids: Sequence[str], link: int) -> None:
+        """Become the holder of this session: mount it, and give init its link to the keeper."""
+        session = open_folder(self._sessions, session_id)
+        try:
+            self._upper, self._work = open_folder(session, "upper"), open_folder(session, "work")
+        finally:
+            os.close(session)
+        self._mount(layer_ids)
+        socket.send_fds(self._to_init, [_READY], [link])
+        self._to_init.close()
 
     def _mount(self, layer_ids: Sequence[str]) -> None:
         lower = [open_folder(self._layers, layer_id) for layer_id in layer_ids]
@@ -131,19 +158,6 @@ class _Holder:
         finally:
             for fd in lower:
                 os.close(fd)
-
-    def _start_init(self, link: socket.socket, how: Confinement) -> None:
-        told_end, tell_end = socket.socketpair()
-        self._init = os.fork()
-        if self._init == 0:
-            _become_init(link, tell_end, how, (told_end.fileno(), self._control.fileno(), *self._fds()))
-        tell_end.close()
-        with told_end:
-            if told_end.recv(1) != _READY:
-                raise PermissionError(1, "init was not confined", "init")
-
-    def _fds(self) -> tuple[int, ...]:
-        return self._own_fds, self._base, self._layers, self._upper, self._work
 
     # -- what the host asks -------------------------------------------------------------------------------------
 
@@ -156,8 +170,8 @@ class _Holder:
             ready = [fd for fd, _ in poll.poll()]
             if ended in ready:
                 break
-            data = self._control.recv(_MESSAGE_BYTES)
-            if not data or not self._obey(cast("dict[str, object]", json.loads(data))):
+            data, fds, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, 1)
+            if not data or not self._obey(cast("dict[str, object]", json.loads(data)), fds):
                 os.kill(self._init, signal.SIGKILL)
                 break
         # Returns when everything in its pid namespace is gone.
@@ -166,11 +180,22 @@ class _Holder:
             overlay.unmount(self._place.target)
         return 0
 
-    def _obey(self, request: dict[str, object]) -> bool:
+    def _obey(self, request: dict[str, object], fds: list[int]) -> bool:
         """Do what the host asks; False when the session shall end."""
-        if request["op"] != "migrate":
-            return False
-        self._control.send(json.dumps(self._migrate(cast("dict[str, list[str]]", request))).encode())
+        match request["op"]:
+            case "begin":
+                try:
+                    self._begin(cast("str", request["session_id"]), cast("list[str]", request["layers"]), fds[0])
+                except OSError as error:
+                    self._control.send(_refusal(error))
+                    return False
+                finally:
+                    os.close(fds[0])
+                self._control.send(b"{}")
+            case "migrate":
+                self._control.send(json.dumps(self._migrate(cast("dict[str, list[str]]", request))).encode())
+            case _:
+                return False
         return True
 
     def _migrate(self, request: dict[str, list[str]]) -> dict[str, str]:
@@ -196,15 +221,17 @@ class _Holder:
         return {"disposition": "leased", "reason": "the kernel refused the mount"}
 
 
-def _become_init(link: socket.socket, tell: socket.socket, how: Confinement, others: tuple[int, ...]) -> NoReturn:
+def _become_init(holder: socket.socket, how: Confinement, others: tuple[int, ...]) -> NoReturn:
     try:
         for fd in others:
             os.close(fd)
         how.mount_proc()
         how.confine()
         guest_calls.die_with_parent(signal.SIGKILL)
-        tell.send(_READY)
-        tell.close()
-    except OSError:
+        holder.send(_READY)
+        _, fds, _, _ = socket.recv_fds(holder, 1, 1)
+        holder.close()
+        link = socket.socket(fileno=fds[0])
+    except (OSError, IndexError):
         os._exit(71)
     run_init(link, InitProfile())

@@ -111,6 +111,10 @@ class Host:
     door: Door = field(default_factory=Door)
     _store: Store | None = None
     _held: dict[str, _Held] = field(default_factory=dict[str, _Held])
+    _spare: _Held | None = None
+    """A holder that waits for its session."""
+    _afterwards: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """What nobody needs to wait for, done when the answer is out."""
     _exports: dict[int, tuple[int, str]] = field(default_factory=dict[int, tuple[int, str]])
     """By pidfd: process and holder of the lease."""
     _mode: str = "privileged"
@@ -132,8 +136,8 @@ class Host:
             while self._serve():
                 pass
         finally:
-            for session_id in list(self._held):
-                self._end(session_id)
+            for holder in (*self._held.values(), *([self._spare] if self._spare else [])):
+                self._close(holder)
 
     def _serve(self) -> bool:
         for fd, _event in self._poll.poll():
@@ -158,6 +162,9 @@ class Host:
                 with contextlib.suppress(OSError):
                     os.close(fd)
         link.answer(self.keeper, {**reply, "id": request["id"]})
+        while self._afterwards:
+            with contextlib.suppress(OSError, LayerError):
+                self._afterwards.pop()()
 
     def _do(self, request: dict[str, object], fds: list[int]) -> dict[str, object]:
         session_id = cast("str", request.get("session_id", ""))
@@ -201,31 +208,47 @@ class Host:
             publish.make_session(store, session_id)
             held = store.manifest
         self._end(session_id)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        init_end = socket.socket(fileno=fds.pop(0))
-        place = Place(self.setup.store, self.setup.base, self.setup.target, session_id)
-        pid = os.fork()
-        if pid == 0:
-            resource.setrlimit(
-                resource.RLIMIT_NOFILE, (self._soft_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-            )
-            hold(place, held.ids, theirs, init_end, self.how)
-        theirs.close()
-        init_end.close()
-        self._held[session_id] = _Held(pid, ours)
-        said = cast("dict[str, object]", json.loads(ours.recv(64 * 1024) or b'{"errno": 1, "what": "holder"}'))
+        holder = self._spare or self._fork_holder()
+        self._spare = None
+        self._held[session_id] = holder
+        said = _said(holder.control)
+        if "errno" not in said:
+            request = {"op": "begin", "session_id": session_id, "layers": list(held.ids)}
+            with contextlib.suppress(OSError):
+                socket.send_fds(holder.control, [json.dumps(request).encode()], [fds[0]])
+            said = _said(holder.control)
         if "errno" in said:
             self._end(session_id)
             publish.forget(store, session_id)
             number = cast("int", said["errno"])
             raise OverlayFailed(f"{said['what']}: {os.strerror(number)}")
+        # The next session need not wait for the start of its processes.
+        self._afterwards.append(self._prepare)
         return {"manifest_version": held.version, "layer_ids": list(held.ids)}
+
+    def _prepare(self) -> None:
+        if self._spare is None:
+            self._spare = self._fork_holder()
+
+    def _fork_holder(self) -> _Held:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        place = Place(self.setup.store, self.setup.base, self.setup.target)
+        pid = os.fork()
+        if pid == 0:
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (self._soft_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+            )
+            hold(place, theirs, self.how)
+        theirs.close()
+        return _Held(pid, ours)
 
     def _end(self, session_id: str) -> None:
         """End everything in a session and wait until it is gone; its overlay is unmounted then."""
         holder = self._held.pop(session_id, None)
-        if holder is None:
-            return
+        if holder is not None:
+            self._close(holder)
+
+    def _close(self, holder: _Held) -> None:
         with contextlib.suppress(OSError):
             holder.control.send(b'{"op": "end"}')
         os.waitpid(holder.pid, 0)
@@ -234,10 +257,13 @@ class Host:
     def _discard(self, session_id: str) -> dict[str, object]:
         store = self._opened()
         existed = store.leases.of(session_id) is not None
-        self._end(session_id)
         if existed:
-            publish.forget(store, session_id)
+            self._drop(session_id)
         return {"existed": existed}
+
+    def _drop(self, session_id: str) -> None:
+        self._end(session_id)
+        publish.forget(self._opened(), session_id)
 
     def _publish(self, session_id: str) -> dict[str, object]:
         store = self._opened()
@@ -246,8 +272,7 @@ class Host:
         if made.reject_class:
             return {**result, "outcome": "rejected", "manifest_version": store.manifest.version}
         if not made.effective:
-            self._end(session_id)
-            publish.forget(store, session_id)
+            self._afterwards.append(lambda: self._drop(session_id))
             return {**result, "outcome": "unchanged", "manifest_version": store.manifest.version}
         staged = publish.stage_merged(store, session_id, made)
         self._end(session_id)
@@ -276,7 +301,9 @@ class Host:
             return {"disposition": "leased", "reason": "commands run in the session"}
         request = {"op": "migrate", "from": list(lease.ids), "to": list(current)}
         holder.control.send(json.dumps(request).encode())
-        said = cast("dict[str, object]", json.loads(holder.control.recv(64 * 1024) or b'{"disposition": "faulty"}'))
+        said = _said(holder.control)
+        if "errno" in said:
+            said = dict[str, object](disposition="faulty", reason="the session's holder is gone")
         if said["disposition"] == "migrated":
             moved = store.leases.moved(session_id, store.manifest)
             return {**said, "manifest_version": moved.version, "layer_ids": list(moved.ids)}
@@ -316,7 +343,8 @@ class Host:
         return {}
 
     def _controls(self) -> list[int]:
-        return [each.control.fileno() for each in self._held.values()]
+        spare = [self._spare] if self._spare else []
+        return [each.control.fileno() for each in (*self._held.values(), *spare)]
 
     def _export_ended(self, ended: int) -> None:
         pid, holder = self._exports.pop(ended)
@@ -326,6 +354,16 @@ class Host:
         store = self._opened()
         store.leases.give_up(holder)
         store.reclaim()
+
+
+def _said(control: socket.socket) -> dict[str, object]:
+    """What a holder answers; one that is gone has failed."""
+    gone = b'{"errno": 1, "what": "holder"}'
+    try:
+        data = control.recv(64 * 1024)
+    except OSError:
+        data = gone
+    return cast("dict[str, object]", json.loads(data or gone))
 
 
 def _send_export(
