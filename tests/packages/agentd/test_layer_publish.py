@@ -249,8 +249,12 @@ def test_what_the_host_may_not_read_is_told_and_kept(bench: Bench, monkeypatch: 
     upper = bench.session(store, "s1", {"d/closed": b"x", "open": b"y"})
     (upper / "d").chmod(0o000)
     (upper / "open").chmod(0o200)
-    # As the kernel answers where no capability is held; whoever runs this test may have them all.
-    monkeypatch.setattr(os, "access", lambda *_given, **_more: False)
+
+    def refused(*_given: object, **_more: object) -> bool:
+        # As the kernel answers where no capability is held; whoever runs this test may have them all.
+        return False
+
+    monkeypatch.setattr(os, "access", refused)
     made = examine(store, "s1")
     assert (made.reject_class, made.conflicts) == ("unreadable", [("d", "unreadable"), ("open", "unreadable")])
     monkeypatch.undo()
