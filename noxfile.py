@@ -165,6 +165,7 @@ def clients(session: nox.Session) -> None:
 def bump(session: nox.Session) -> None:
     """Give every package one new version: `nox -s bump -- 0.2.0`."""
     python(session, "-m", "tests.architecture.versions", *session.posargs)
+    python(session, "-m", "cloche_codegen", "build")
 
 
 def inspector(session: nox.Session) -> None:

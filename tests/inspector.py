@@ -22,6 +22,8 @@ SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 TYPESCRIPT = {"sdk": "1.32.2", "client": "2.4.0"}
 DRIVER_VERSION = "1.65.1"
 DRIVER = MODULES / "playwright-core"
+MCPB_VERSION = "2.1.2"
+MCPB = MODULES / "@anthropic-ai" / "mcpb" / "dist" / "cli" / "cli.js"
 TYPESCRIPT_CLIENT = Path(__file__).parent / "e2e" / "clients" / "typescript.mjs"
 
 
@@ -48,6 +50,14 @@ def conformance(*arguments: str) -> list[str] | None:
     if program is None or not SUITE.exists():
         return None
     return [str(program), str(SUITE), "server", *arguments]
+
+
+def mcpb(*arguments: str) -> list[str] | None:
+    """The argv of the official tool for MCP bundles, or None when it is not installed here."""
+    program = node()
+    if program is None or not MCPB.exists():
+        return None
+    return [str(program), str(MCPB), *arguments]
 
 
 def has_typescript() -> bool:
@@ -91,6 +101,7 @@ def install() -> None:
             *quiet,
             f"@modelcontextprotocol/inspector@{VERSION}",
             f"@modelcontextprotocol/conformance@{SUITE_VERSION}",
+            f"@anthropic-ai/mcpb@{MCPB_VERSION}",
             *(f"@modelcontextprotocol/{name}@{version}" for name, version in TYPESCRIPT.items()),
             f"playwright-core@{DRIVER_VERSION}",
         ],

@@ -117,13 +117,20 @@ def test_manifest_lists_every_output_with_a_source_that_exists(planned: list[Out
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A copy of what the generator reads and writes."""
-    for folder in ("schemas", "docs/reference", CONTRACT, "packages/agentd/src/cloche_agentd/_gen"):
+    for folder in (
+        "schemas",
+        "docs/reference",
+        CONTRACT,
+        "packages/agentd/src/cloche_agentd/_gen",
+        "packages/cli/_gen",
+    ):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(
         ROOT / "packages/sdk/src/cloche_sdk",
         tmp_path / "packages/sdk/src/cloche_sdk",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
+    shutil.copy(ROOT / "packages/cli/pyproject.toml", tmp_path / "packages/cli")
     return tmp_path
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cloche_codegen import lint
-from cloche_codegen.emit import agent, contract, http, manifest, models, reference, sync
+from cloche_codegen.emit import agent, contract, http, manifest, models, publishing, reference, sync
 from cloche_codegen.ir import tool_sets
 from cloche_codegen.load import load
 
@@ -16,6 +16,7 @@ CONTRACT = "packages/contract/src/cloche_contract/_gen"
 AGENTD = "packages/agentd/src/cloche_agentd/_gen"
 SDK = f"{sync.SDK}/_gen"
 REFERENCE = "docs/reference"
+PUBLISHING = "packages/cli/_gen"
 MANIFEST = f"{CONTRACT}/MANIFEST.json"
 
 _ISORT = 'lint.isort.known-first-party = ["cloche_contract", "cloche_sdk"]'
@@ -34,7 +35,7 @@ class Output:
 def roots(repository: Path) -> tuple[str, ...]:
     """Folders in which nothing but outputs may lie: every `_gen` of a package, and the reference pages."""
     there = {folder.relative_to(repository).as_posix() for folder in repository.glob("packages/*/src/*/_gen")}
-    return tuple(sorted({CONTRACT, AGENTD, REFERENCE} | there))
+    return tuple(sorted({CONTRACT, AGENTD, PUBLISHING, REFERENCE} | there))
 
 
 def outputs(repository: Path) -> list[Output]:
@@ -50,6 +51,7 @@ def outputs(repository: Path) -> list[Output]:
         (AGENTD, agent.emit_agentd(library)),
         (SDK, sync.emit(repository)),
         (REFERENCE, reference.emit(library, sets)),
+        (PUBLISHING, publishing.emit(library, sets, repository)),
     ):
         found.update({f"{folder}/{path}": value for path, value in made.items()})
     found.update(models.emit(library, sets, f"{CONTRACT}/models"))
@@ -68,7 +70,7 @@ def _sources(names: list[str]) -> tuple[str, ...]:
 
 def _packages(found: dict[str, tuple[str, list[str]]]) -> None:
     """Every folder with Python in it is a package."""
-    folders = {str(Path(path).parent) for path in found if path.endswith(".py")}
+    folders = {str(Path(path).parent) for path in found if path.endswith(".py") and not path.startswith(PUBLISHING)}
     for folder in sorted(folders | {f"{CONTRACT}/models"}):
         below = {name for path, (_, names) in found.items() if path.startswith(f"{folder}/") for name in names}
         found.setdefault(f"{folder}/__init__.py", ('"""Generated; do not edit. See schemas/."""\n', sorted(below)))
