@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 from pydantic import ValidationError
 
-from cloche_contract.agent import HEADER_KEEPALIVE, HEADER_TIMEOUT_MS, INTERPRETER_EXECUTE
+from cloche_contract.agent import HEADER_KEEPALIVE, HEADER_TIMEOUT_MS, INTERPRETER_EXECUTE, ROUTE_UPLOAD_PART
+from cloche_contract.common import Capability
 from cloche_contract.errors import (
     AuthenticationFailed,
     ClocheError,
@@ -25,6 +26,7 @@ from cloche_contract.errors import (
     ProviderFailed,
     ProviderTimeout,
     ProviderUnavailable,
+    UnsupportedOperation,
     from_code,
 )
 from cloche_contract.wire import connect, ndjson
@@ -44,6 +46,9 @@ _T = TypeVar("_T")
 _UNARY = {"content-type": "application/json", "connect-protocol-version": "1"}
 _STREAM = {"content-type": connect.STREAM_CONTENT_TYPE, "connect-protocol-version": "1"}
 _NONE: Mapping[str, str] = {}
+_NO_SUCH_PATH = frozenset({404, 405, 501})
+# What platforms that run an agent of their own do not have.
+_ADDITIONS: Mapping[str, Capability] = {"/cloche.Tasks/": "tasks", ROUTE_UPLOAD_PART: "transfers"}
 _LINES = {"content-type": "application/json"}
 LINE_PATHS = frozenset({INTERPRETER_EXECUTE})
 LAST_LINE = "end_of_execution"
@@ -161,7 +166,7 @@ class AgentChannel:
             async with http.request(method, path, content=content, headers=sent, read_timeout_s=wait_s) as reply:
                 yield reply
         except AgentRefusal as refusal:
-            raise _translated(refusal.body, refusal.http_status) from refusal
+            raise _missing(path, refusal) or _translated(refusal.body, refusal.http_status) from refusal
         except AgentUnreachable as silence:
             raise await self._link.explain(silence) from silence
         except connect.FramingError as error:
@@ -197,6 +202,16 @@ def _object(body: bytes | None) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise ProviderFailed
     return cast("Mapping[str, Any]", value)
+
+
+def _missing(path: str, refusal: AgentRefusal) -> ClocheError | None:
+    """The ability that an agent lacks, where it does not know a path that only this project's agent has."""
+    if refusal.http_status not in _NO_SUCH_PATH or connect.catalogue_error(refusal.body) is not None:
+        return None
+    for prefix, capability in _ADDITIONS.items():
+        if path.startswith(prefix):
+            return UnsupportedOperation(capability=capability)
+    return None
 
 
 def _translated(body: Mapping[str, Any], http_status: int | None) -> ClocheError:
