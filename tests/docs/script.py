@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tests.docs.page import Block
 
+_RUN_BLOCKS = Path(__file__).with_name("run_blocks.py")
 ENVIRONMENT = Path(sys.executable).parent.parent
 _START = r"""
 set -eu -o pipefail
@@ -33,10 +34,18 @@ block() { echo "$1" >"$EXAMPLES/at"; exec >"$EXAMPLES/$1.out" 2>&1; }
 serve() {  # COMMAND PORT: in the background, until it answers
     set -m; bash -c "$1" & set +m
     servers+=($!)
-    until (: <>"/dev/tcp/127.0.0.1/$2") 2>/dev/null; do kill -0 $!; sleep 0.1; done
+    until answers "$2"; do kill -0 $!; sleep 0.1; done
+}
+answers() {  # PORT: an answer, not only a connection, which the kernel accepts before the program can end in order
+    local line
+    { exec 9<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
+    printf 'GET /health HTTP/1.0\r\n\r\n' >&9
+    read -rt 20 line <&9 || line=
+    exec 9>&-
+    [[ $line == HTTP* ]]
 }
 """
-_SECONDS = 60
+_SECONDS = 110
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Step:
 def steps(block: Block) -> list[Step]:
     """A block as the script's steps, in shell."""
     if block.language == "python":
-        return [Step(block.line, f"python -c {shlex.quote(block.text)}\n", block.expected)]
+        return [Step(block.line, block.text, block.expected)]
     if block.language == "sh":
         return [Step(block.line, block.text, block.expected)]
     found: list[Step] = []
@@ -79,13 +88,27 @@ class Page:
     def script(self) -> str:
         """Everything that runs, as one script."""
         lines = [_START]
+        python: list[str] = []
         for block in self._blocks:
             made = steps(block)
+            if python and (block.language != "python" or block.marks):
+                lines.append(_run_python(python))
+                python = []
             for step in made:
-                lines.append(f"block {len(self.steps)}")
+                number = str(len(self.steps))
                 self.steps.append(step)
-                lines += self._lines(block, step.source, last=step is made[-1])
-        return "\n".join([*lines, f"block {len(self.steps)}", ""])
+                source = step.source
+                if block.language == "python":
+                    self._keep(number, source)
+                    python.append(number)
+                    if not block.marks:
+                        continue
+                    source, python = _run_python(python), []
+                lines += [f"block {number}", *self._lines(block, source, last=step is made[-1])]
+        return "\n".join([*lines, *([_run_python(python)] if python else []), f"block {len(self.steps)}", ""])
+
+    def _keep(self, number: str, source: str) -> None:
+        (self._folder / "examples" / f"{number}.py").write_text(self._with_our_ports(source), encoding="utf-8")
 
     def _lines(self, block: Block, source: str, *, last: bool) -> list[str]:
         before = [f"{{ {block.marks['before']}; }} >/dev/null 2>&1"] if "before" in block.marks else []
@@ -156,11 +179,18 @@ class Page:
         found: list[str] = []
         if status != 0:
             how = "did not end" if status is None else f"ended with {status}"
-            found.append(f"line {self.steps[at].line} {how}:\n{self.steps[at].source}\n{printed[at]}")
+            where = self.steps[at] if at < len(self.steps) else Step(0, "a server, at the end of the page", None)
+            shown = printed[at] if at < len(printed) else ""
+            found.append(f"line {where.line} {how}:\n{where.source}\n{shown}")
         for step, text in zip(self.steps, printed, strict=False):
             if step.expected is not None and not matches(step.expected, text):
                 found.append(f"line {step.line} shows\n{step.expected}\nand is\n{text}")
         return found
+
+
+def _run_python(numbers: Sequence[str]) -> str:
+    """One process for programs that follow each other: what it takes to make sandboxes is made once."""
+    return f"python {shlex.quote(str(_RUN_BLOCKS))} {' '.join(numbers)}"
 
 
 def matches(shown: str, printed: str) -> bool:

@@ -12,20 +12,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 SITE = ROOT / ".cache" / "docs"
-_STRICT = ("--fail-on-warning", "--nitpicky", "--fresh-env", "--quiet")
+_STRICT = ("--fail-on-warning", "--nitpicky", "--quiet")
 
 
-def build(target: Path, repository: Path = ROOT, **environ: str) -> Path:
-    """Build the site anew below `target` and return the folder of its pages.
+def build(target: Path, repository: Path = ROOT, *, again: bool = False, **environ: str) -> Path:
+    """Build the site below `target` and return the folder of its pages.
 
     Args:
+        again: only what is not as at the time of the last build there.
         environ: variables of the build, instead of those of this process.
 
     Raises:
         CalledProcessError: Sphinx found something wrong; it has said what, on stderr.
     """
     pages = target / "html"
-    command = [sys.executable, "-m", "sphinx", "--builder", "html", *_STRICT]
+    command = [sys.executable, "-m", "sphinx", "--builder", "html", *_STRICT, *(() if again else ("--fresh-env",))]
     subprocess.run(
         [*command, "--doctree-dir", str(target / "doctrees"), str(repository / "docs"), str(pages)],
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environ},

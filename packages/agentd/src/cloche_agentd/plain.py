@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import socket
 import sys
 from collections.abc import Generator, Sequence
@@ -28,6 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     init_end.close()
     listeners = [_listen(options)]
     config = _configuration(options)
+    # Whoever reads "ready" may end us at once, before the loop listens for it.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     with _removed_at_end(options.socket):
         _say("ready")
         return run_keeper(config, keeper_end, listeners, KeeperHooks(workspace=workspace))
