@@ -111,6 +111,7 @@ UNSAFE = [
     ("json", '{\n"mcpServers": {"agent-sandbox": 1,\n"agent-sandbox": 2}}', 3),
     ("toml", 'mcp_servers = {git = {command = "x"}}\n', None),
     ("toml", "mcp_servers = 1\n", None),
+    ("toml", 'mcp_servers.agent-sandbox.command = "y"\nnotes = """\n[mcp_servers.agent-sandbox]\n# """\n', None),
     ("yaml", "- a\n", 1),
     ("yaml", "extensions: 5\n", 1),
     ("yaml", "extensions:\n  a: 1\nextensions:\n  b: 1\n", 3),

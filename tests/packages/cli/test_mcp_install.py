@@ -150,6 +150,7 @@ def test_a_file_that_is_not_there_is_made_and_removed_with_its_folders(
     path = _file(client, scope, tmp_path)
     assert _entry_command(_read(client, path)) in (ABX, [ABX, "mcp", "start"])
     assert path.stat().st_mode & 0o077 == (0 if scope == "user" else 0o044)
+    assert install("--target", client.id, "--scope", scope, "--read-only").status == 0
     assert install("--target", client.id, "--scope", scope, "--remove").status == 0
     left = [one for one in sorted(tmp_path.rglob("*")) if ".local" not in one.parts]
     assert left == before
@@ -396,6 +397,19 @@ def test_without_a_place_for_the_backup_nothing_is_changed(
     ran = install("--target", "cursor")
     assert (ran.status, path.read_text()) == (2, "{}")
     assert "XDG_STATE_HOME" in ran.err
+
+
+def test_without_the_server_nothing_is_installed(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`pip install cloche` alone brings no MCP server."""
+    monkeypatch.setattr("cloche_cli.extras.find_spec", lambda _name: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    ran = install("--target", "cursor")
+    assert ran.status == 2
+    assert "pip install 'cloche[mcp]'" in ran.err
+    assert not (tmp_path / ".cursor").exists()
+    words = ("--target", "cursor", "--transport", "http", "--url", "https://h.example/mcp")
+    assert install(*words).status == 0
 
 
 def test_the_command_is_the_abx_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from cloche_cli.clients.entry import NAME, TOKEN_VARIABLE, Server, add_command, 
 from cloche_cli.clients.places import Surroundings
 from cloche_cli.clients.receipt import Receipts
 from cloche_cli.clients.table import Client, Scope, clients
+from cloche_cli.extras import require
 from cloche_cli.invocation import Invocation, current
 from cloche_cli.own_command import own_command
 from cloche_cli.tool_choice import chosen, names
@@ -72,6 +73,7 @@ def _server(client: Client, options: InstallOptions, settings: Settings) -> Serv
         return _remote(client, options, settings)
     if options.url is not None:
         raise Refused("transport", "needs --transport http.", field="--url")
+    require("mcp", "cloche_mcp_stdio")  # an entry whose server cannot start helps nobody
     command, *start = own_command()
     env = {} if options.provider is None else {"ABX_PROVIDER": Doors().provider(options.provider)}
     words = (*start, "mcp", "start", *_filter_words(options))
