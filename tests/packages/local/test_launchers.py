@@ -96,14 +96,15 @@ async def test_a_user_that_comes_back_in_time_keeps_it(folder: Path, usable: Non
     """Its end was planned, and is not any more."""
     before = _children()
     others = set(threading.enumerate())
-    async with _registry(idle_s=0.2) as launchers:
+    # Long enough for a busy machine; nobody waits so long, as its end is called off.
+    async with _registry(idle_s=60) as launchers:
         provider = _provider(folder, launchers)
         await _use(provider)
         zygotes = _children() - before
         await provider.close()
         again = _provider(folder, launchers)
         await _use(again)
-        # Ends when nothing is left to wait for. Other tests' threads may wait longer.
+        # Ends as soon as nothing is left to wait for. Other tests' threads may wait longer.
         for thread in [thread for thread in set(threading.enumerate()) - others if thread.name == "cloche-idle"]:
             await anyio.to_thread.run_sync(thread.join)
         await _use(again)

@@ -49,7 +49,8 @@ class Launchers:
 
     def _take(self, launcher: Launcher) -> None:
         self._users[launcher] = self._users.get(launcher, 0) + 1
-        self._due.pop(launcher, None)
+        if self._due.pop(launcher, None) is not None:
+            self._changed.notify()
 
     async def release(self, launcher: Launcher) -> None:
         """Let go of it. Where nobody uses it any more it ends, now or when it has been idle."""
@@ -78,25 +79,22 @@ class Launchers:
 
     def _end_idle(self) -> None:
         """End each launcher that is due; the thread ends when none is left to wait for."""
-        while (waited_for := self._next_due()) is not None:
-            launcher, wait_s = waited_for
-            if wait_s > 0:
-                time.sleep(wait_s)
-            else:
-                launcher.end()
+        while (launcher := self._next_due()) is not None:
+            launcher.end()
 
-    def _next_due(self) -> tuple[Launcher, float] | None:
-        """The launcher that is due next, and in how many seconds. One that is due now is nobody's any more."""
-        with self._lock:
-            if not self._due:
-                self._waiting = False
-                return None
-            launcher = min(self._due, key=self._due.__getitem__)
-            wait_s = self._due[launcher] - time.monotonic()
-            if wait_s <= 0:
-                del self._due[launcher]
-                self._drop(launcher)
-            return launcher, wait_s
+    def _next_due(self) -> Launcher | None:
+        """Wait until a launcher is due, and take it: it is nobody's any more. None when there is none to wait for."""
+        with self._changed:
+            while self._due:
+                launcher = min(self._due, key=self._due.__getitem__)
+                wait_s = self._due[launcher] - time.monotonic()
+                if wait_s <= 0:
+                    del self._due[launcher]
+                    self._drop(launcher)
+                    return launcher
+                self._changed.wait(wait_s)
+            self._waiting = False
+            return None
 
     def _drop(self, launcher: Launcher) -> None:
         for key in [key for key, value in self._launchers.items() if value is launcher]:
@@ -108,6 +106,7 @@ class Launchers:
             launchers = list(self._launchers.values())
             self._launchers.clear()
             self._due.clear()
+            self._changed.notify()
             self._users.clear()
         for launcher in launchers:
             launcher.end()
@@ -122,6 +121,7 @@ class Launchers:
     def _forget(self) -> None:
         # A new lock: at the fork another thread may have held the old one.
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._launchers: dict[Hashable, Launcher] = {}
         self._users: dict[Launcher, int] = {}
         # When one without users ends, by the monotonic clock.
