@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from cloche_local.ending import end_keeper
-from cloche_local.keeper import read_start_time
 from cloche_local.provider import LocalProvider
-from cloche_local.state import Record, StateFolder
+from cloche_local.state import Record, StateFolder, read_start_time
 from tests.packages.local.sandboxes import Sandbox
 
 

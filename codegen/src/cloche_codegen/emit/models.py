@@ -124,6 +124,7 @@ def _run(arguments: list[str]) -> None:
 
 
 def _titled(text: str, doc: Document) -> str:
-    """Put a docstring where the generator of the models puts a comment."""
+    """Put a docstring where the generator of the models puts a comment, and build no validator before its first use."""
     _, _, body = text.partition("from __future__ import annotations")
+    body = body.replace("ConfigDict(\n", "ConfigDict(\n        defer_build=True,\n")
     return f'"""Generated from schemas/{doc.path}; do not edit."""\n\nfrom __future__ import annotations{body}'

@@ -17,6 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after the program's name; default: those of this process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # Looking for plugins, pydantic reads the metadata of everything that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         if words == ["mcp", "start"]:
             try:

@@ -12,9 +12,8 @@ import anyio
 from cloche_contract.errors import ProviderTimeout, SandboxIncompatible
 from cloche_local import agent_call, journal
 from cloche_local.description import find
-from cloche_local.keeper import read_start_time
 from cloche_local.paths import Paths, SocketFolder
-from cloche_local.state import Record, StateFolder, remove_left
+from cloche_local.state import Record, StateFolder, read_start_time, remove_left
 
 _WAIT_S = 3.0
 _AGENT_TIMEOUT_S = 5.0

@@ -86,7 +86,7 @@ class Keeper:
         self._orders = orders
         # From here on init may switch the root, which is ours too: what is needed of the host is opened or read now.
         self._place = Place(os.path.dirname(ground.staging_folder), ground.runtime_folder)
-        self._start_time = read_start_time("self")
+        self._start_time = state.read_start_time("self")
         self._memory_events = -1 if group is None else _make_group(group, shape.limits)
         self._nest = Nest(ground, shape, group)
         # Until we are the sandbox's root, its ids are these of the host.
@@ -392,14 +392,3 @@ def _make_group(group: limits.Group, wanted: Limits) -> int:
     """
     step("cgroup", partial(group.make, pids=wanted.pids, memory_mb=wanted.memory_mb, cpus=wanted.cpus))
     return group.open_memory_events()
-
-
-def read_start_time(pid: int | str) -> int:
-    """Start time of a process in clock ticks since boot; with the pid it names a process for good.
-
-    Raises:
-        OSError: no such process.
-    """
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        # The name in parentheses may hold anything; field 22 is counted from behind it.
-        return int(file.read().rpartition(b")")[2].split()[19])

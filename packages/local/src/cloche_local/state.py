@@ -311,3 +311,14 @@ def remove_left(folder: str, socket_path: str) -> None:
         with suppress(OSError):
             os.unlink(socket_path)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_start_time(pid: int | str) -> int:
+    """Start time of a process in clock ticks since boot; with the pid it names a process for good.
+
+    Raises:
+        OSError: no such process.
+    """
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        # The name in parentheses may hold anything; field 22 is counted from behind it.
+        return int(file.read().rpartition(b")")[2].split()[19])

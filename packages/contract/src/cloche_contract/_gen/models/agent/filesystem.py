@@ -26,6 +26,7 @@ class Entry(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     name: Annotated[StrictStr, Field(max_length=255)]
@@ -89,6 +90,7 @@ class StatRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
@@ -103,6 +105,7 @@ class EntryResponse(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     entry: Entry
@@ -114,6 +117,7 @@ class ListDirRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
@@ -139,6 +143,7 @@ class ListDirResponse(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     entries: Annotated[list[Entry] | MISSING, Field(max_length=100000)] = MISSING
@@ -160,6 +165,7 @@ class MakeDirRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
@@ -174,6 +180,7 @@ class MoveRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     source: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
@@ -192,6 +199,7 @@ class RemoveRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
@@ -206,6 +214,7 @@ class RemoveResponse(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     removed: StrictBool | MISSING = MISSING
@@ -220,6 +229,7 @@ class WatchRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
@@ -246,6 +256,7 @@ class ChangeEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     name: Annotated[StrictStr, Field(max_length=4096)]
@@ -272,6 +283,7 @@ class WatchStarted(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -282,6 +294,7 @@ class WatchOverflow(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -292,6 +305,7 @@ class WatcherCreated(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     watcherId: Annotated[StrictStr, Field(max_length=64)]
@@ -306,6 +320,7 @@ class WatcherRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     watcherId: Annotated[StrictStr, Field(max_length=64)]
@@ -320,6 +335,7 @@ class WatcherEvents(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     events: Annotated[list[ChangeEvent] | MISSING, Field(max_length=100000)] = MISSING
@@ -338,6 +354,7 @@ class WatchMessage(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     start: WatchStarted | MISSING = MISSING

@@ -23,6 +23,7 @@ class ExecuteRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     code: Annotated[StrictStr, Field(max_length=1048576)]
@@ -74,6 +75,7 @@ class WrittenFile(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     name: Annotated[StrictStr, Field(max_length=255)]
@@ -99,6 +101,7 @@ class CreateContextRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     language: Annotated[StrictStr | MISSING, Field(max_length=64)] = MISSING
@@ -117,6 +120,7 @@ class Interruption(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     interrupted: StrictBool
@@ -131,6 +135,7 @@ class Context(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     id: Annotated[StrictStr, Field(max_length=256)]
@@ -153,6 +158,7 @@ class ExecuteLine(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     type: Literal[

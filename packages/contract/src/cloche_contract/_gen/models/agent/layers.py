@@ -27,6 +27,7 @@ class WorkspaceSession(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[StrictStr, Field(max_length=64, min_length=1, pattern="^[A-Za-z0-9_-]+$")]
@@ -67,6 +68,7 @@ class CreateSessionRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[
@@ -84,6 +86,7 @@ class SessionRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[StrictStr, Field(max_length=64, min_length=1, pattern="^[A-Za-z0-9_-]+$")]
@@ -98,6 +101,7 @@ class PublishSessionRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[StrictStr, Field(max_length=64, min_length=1, pattern="^[A-Za-z0-9_-]+$")]
@@ -116,6 +120,7 @@ class ListSessionsRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -126,6 +131,7 @@ class ListSessionsResponse(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sessions: Annotated[list[WorkspaceSession], Field(max_length=1000)]
@@ -140,6 +146,7 @@ class SessionDestroyed(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[StrictStr, Field(max_length=64, min_length=1, pattern="^[A-Za-z0-9_-]+$")]
@@ -158,6 +165,7 @@ class PathConflict(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=16384)]
@@ -188,6 +196,7 @@ class PublishResult(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[StrictStr, Field(max_length=64, min_length=1, pattern="^[A-Za-z0-9_-]+$")]
@@ -256,6 +265,7 @@ class SquashRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -278,6 +288,7 @@ class SquashedBlock(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     squashed_layer_id: Annotated[StrictStr, Field(max_length=16, min_length=16)]
@@ -304,6 +315,7 @@ class SweptSession(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[StrictStr, Field(max_length=64, min_length=1, pattern="^[A-Za-z0-9_-]+$")]
@@ -332,6 +344,7 @@ class FaultySession(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     session_id: Annotated[StrictStr, Field(max_length=64, min_length=1, pattern="^[A-Za-z0-9_-]+$")]
@@ -354,6 +367,7 @@ class SquashResponse(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     manifest_version: Annotated[
@@ -383,6 +397,7 @@ class LayerStatusRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -393,6 +408,7 @@ class LayerSummary(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     layer_id: Annotated[StrictStr, Field(max_length=16, min_length=16)]
@@ -427,6 +443,7 @@ class LayerStatus(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     manifest_version: Annotated[
@@ -472,6 +489,7 @@ class ExportRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     names_only: StrictBool | MISSING = MISSING
@@ -495,6 +513,7 @@ class ExportRecord(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     kind: Literal["begin", "clear", "delete", "folder", "file", "data", "symlink", "end"]

@@ -25,6 +25,7 @@ class Empty(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -41,6 +42,7 @@ class ProcessConfig(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     cmd: Annotated[StrictStr, Field(max_length=4096, min_length=1)]
@@ -67,6 +69,7 @@ class ProcessSelector(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     pid: Annotated[
@@ -88,6 +91,7 @@ class TerminalSize(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     cols: Annotated[
@@ -112,6 +116,7 @@ class Terminal(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     size: TerminalSize | MISSING = MISSING
@@ -123,6 +128,7 @@ class UpdateRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     process: ProcessSelector
@@ -135,6 +141,7 @@ class StartRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     process: ProcessConfig
@@ -159,6 +166,7 @@ class StartEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     pid: Annotated[
@@ -183,6 +191,7 @@ class DataEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     stdout: Annotated[StrictStr | MISSING, Field(max_length=16777216)] = MISSING
@@ -205,6 +214,7 @@ class KeepaliveEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -215,6 +225,7 @@ class SkippedEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     bytes: Annotated[
@@ -232,6 +243,7 @@ class DeniedEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     targets: Annotated[list[Denial], Field(max_length=16)]
@@ -246,6 +258,7 @@ class EndEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     exitCode: Annotated[StrictInt | MISSING, Field(ge=-1, json_schema_extra={"x-unit": "count"}, le=255)] = MISSING
@@ -294,6 +307,7 @@ class ProcessEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     start: StartEvent | MISSING = MISSING
@@ -311,6 +325,7 @@ class ProcessMessage(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     event: ProcessEvent
@@ -322,6 +337,7 @@ class ProcessConnectRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     process: ProcessSelector
@@ -340,6 +356,7 @@ class ProcessListRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -350,6 +367,7 @@ class ProcessInfo(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     config: ProcessConfig
@@ -372,6 +390,7 @@ class ProcessListResponse(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     processes: Annotated[list[ProcessInfo] | MISSING, Field(max_length=1024)] = MISSING
@@ -386,6 +405,7 @@ class ProcessInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     stdin: Annotated[StrictStr | MISSING, Field(max_length=16777216)] = MISSING
@@ -404,6 +424,7 @@ class SendInputRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     process: ProcessSelector
@@ -416,6 +437,7 @@ class InputStart(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     process: ProcessSelector
@@ -427,6 +449,7 @@ class InputData(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     input: ProcessInput
@@ -438,6 +461,7 @@ class StreamInputMessage(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     start: InputStart | MISSING = MISSING
@@ -451,6 +475,7 @@ class SendSignalRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     process: ProcessSelector
@@ -466,6 +491,7 @@ class CloseStdinRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     process: ProcessSelector

@@ -22,6 +22,7 @@ class AgentInfo(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     version: Annotated[StrictStr, Field(max_length=64)]

@@ -26,6 +26,7 @@ class StartTaskRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     task_id: Annotated[StrictStr, Field(max_length=32, min_length=32, pattern="^[0-9a-f]{32}$")]
@@ -63,6 +64,7 @@ class TaskSummary(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     task_id: Annotated[StrictStr, Field(max_length=32, min_length=32, pattern="^[0-9a-f]{32}$")]
@@ -115,6 +117,7 @@ class TaskRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     task_id: Annotated[StrictStr, Field(max_length=32, min_length=32, pattern="^[0-9a-f]{32}$")]
@@ -154,6 +157,7 @@ class TaskPage(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     data: Annotated[StrictStr, Field(max_length=2796204)]
@@ -186,6 +190,7 @@ class TaskReport(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     task: TaskSummary
@@ -199,6 +204,7 @@ class TaskListRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -209,6 +215,7 @@ class TaskListResponse(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     tasks: Annotated[list[TaskSummary], Field(max_length=1000)]

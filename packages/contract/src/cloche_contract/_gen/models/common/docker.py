@@ -13,6 +13,7 @@ class WorkspaceDirectory(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     name: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
@@ -31,6 +32,7 @@ class ManagedEndpoint(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     host: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
@@ -56,6 +58,7 @@ class SharedBase(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     source: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
@@ -82,6 +85,7 @@ class ManagedSandbox(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]

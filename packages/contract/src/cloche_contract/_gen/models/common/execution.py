@@ -21,6 +21,7 @@ class ResultItem(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     type: Annotated[
@@ -59,6 +60,7 @@ class CodeError(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     name: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

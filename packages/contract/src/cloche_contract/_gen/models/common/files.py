@@ -13,6 +13,7 @@ class FileEntry(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     name: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
@@ -49,6 +50,7 @@ class OutputFile(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     name: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

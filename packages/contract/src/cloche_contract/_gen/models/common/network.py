@@ -13,6 +13,7 @@ class Denial(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     target: Annotated[StrictStr, Field(max_length=300)]

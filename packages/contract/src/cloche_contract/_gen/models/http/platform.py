@@ -27,6 +27,7 @@ class NewSandbox(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     templateID: Annotated[
@@ -91,6 +92,7 @@ class CreatedSandbox(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandboxID: Annotated[
@@ -145,6 +147,7 @@ class SandboxDetail(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandboxID: Annotated[
@@ -264,6 +267,7 @@ class Timeout(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     timeout: Annotated[
@@ -281,6 +285,7 @@ class PlatformError(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     code: Annotated[

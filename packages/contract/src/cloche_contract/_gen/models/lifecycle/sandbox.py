@@ -22,6 +22,7 @@ class SandboxMetadata(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
@@ -80,6 +81,7 @@ class AgentEndpoint(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     base_url: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "internal"})]
@@ -121,6 +123,7 @@ class SandboxRecord(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

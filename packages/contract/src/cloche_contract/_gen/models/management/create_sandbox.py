@@ -15,6 +15,7 @@ class CreateSandboxInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     image: Annotated[
@@ -40,6 +41,7 @@ class CreateSandboxOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     id: Annotated[StrictStr | MISSING, Field(json_schema_extra={"x-disclosure": "operator"})] = MISSING

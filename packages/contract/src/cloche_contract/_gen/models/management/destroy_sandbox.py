@@ -15,6 +15,7 @@ class DestroySandboxInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(max_length=128, min_length=1, pattern="^[A-Za-z0-9._-]+$")]
@@ -29,6 +30,7 @@ class DestroySandboxOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]

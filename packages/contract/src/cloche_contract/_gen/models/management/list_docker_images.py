@@ -13,6 +13,7 @@ class ListDockerImagesInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -23,6 +24,7 @@ class ListDockerImagesOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     images: Annotated[

@@ -15,6 +15,7 @@ class ListSandboxesInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
 
@@ -25,6 +26,7 @@ class ListSandboxesOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandboxes: Annotated[

@@ -15,6 +15,7 @@ class ListWorkspaceDirectoriesInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[
@@ -32,6 +33,7 @@ class ListWorkspaceDirectoriesOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr | None, Field(json_schema_extra={"x-disclosure": "operator"})]

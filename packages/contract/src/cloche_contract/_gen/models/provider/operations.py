@@ -36,6 +36,7 @@ class CreateRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     template: Annotated[
@@ -136,6 +137,7 @@ class GetRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -153,6 +155,7 @@ class ListRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     status: Annotated[
@@ -200,6 +203,7 @@ class SetTimeoutRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -224,6 +228,7 @@ class KillRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -241,6 +246,7 @@ class ConnectRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -258,6 +264,7 @@ class InspectRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -275,6 +282,7 @@ class DiffRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -314,6 +322,7 @@ class EntryState(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     kind: Annotated[
@@ -356,6 +365,7 @@ class DiffEntry(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
@@ -439,6 +449,7 @@ class DiffResult(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
@@ -506,6 +517,7 @@ class LogsRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -548,6 +560,7 @@ class LogEvent(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     number: Annotated[
@@ -580,6 +593,7 @@ class LogsResult(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
@@ -605,6 +619,7 @@ class PruneRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     dry_run: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})] = False
@@ -630,6 +645,7 @@ class Leftover(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     kind: Annotated[
@@ -658,6 +674,7 @@ class PruneResult(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     removed: Annotated[
@@ -695,6 +712,7 @@ class UpdateNetworkRequest(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[
@@ -729,6 +747,7 @@ class NetworkRules(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     rules: Annotated[
@@ -746,6 +765,7 @@ class MountInfo(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     target: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
@@ -772,6 +792,7 @@ class LimitInfo(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     resource: Annotated[
@@ -804,6 +825,7 @@ class InspectResult(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]
@@ -851,6 +873,7 @@ class ProbeCheck(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
@@ -885,6 +908,7 @@ class ProbeReport(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     provider: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
@@ -950,6 +974,7 @@ class ListResult(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandboxes: Annotated[

@@ -21,6 +21,7 @@ class CancelTaskInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(max_length=1024, min_length=1)]
@@ -55,6 +56,7 @@ class CancelTaskOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     task_id: Annotated[

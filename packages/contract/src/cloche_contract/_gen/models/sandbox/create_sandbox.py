@@ -27,6 +27,7 @@ class CreateSandboxInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     template: Annotated[
@@ -81,6 +82,7 @@ class CreateSandboxOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

@@ -21,6 +21,7 @@ class DownloadFileInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1, pattern="^/[^\\x00]*$")]
@@ -53,6 +54,7 @@ class DownloadFileOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     content_base64: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

@@ -21,6 +21,7 @@ class GetTaskInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr, Field(max_length=1024, min_length=1)]
@@ -59,6 +60,7 @@ class GetTaskOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     task_id: Annotated[

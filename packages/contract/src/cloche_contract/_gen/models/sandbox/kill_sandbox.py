@@ -13,6 +13,7 @@ class KillSandboxInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandbox_id: Annotated[StrictStr | MISSING, Field(max_length=1024, min_length=1)] = MISSING
@@ -27,6 +28,7 @@ class KillSandboxOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     success: Annotated[Literal[True], Field(json_schema_extra={"x-disclosure": "model"})]

@@ -23,6 +23,7 @@ class ListFilesInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1, pattern="^/[^\\x00]*$")] = "/"
@@ -41,6 +42,7 @@ class ListFilesOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     files: Annotated[

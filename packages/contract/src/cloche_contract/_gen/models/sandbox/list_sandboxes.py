@@ -15,6 +15,7 @@ class ListSandboxesInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     status: Literal["creating", "running", "paused", "pausing", "stopping", "stopped", "error"] | MISSING = MISSING
@@ -51,6 +52,7 @@ class ListSandboxesOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     sandboxes: Annotated[

@@ -13,6 +13,7 @@ class ReadFileInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1, pattern="^/[^\\x00]*$")]
@@ -35,6 +36,7 @@ class ReadFileOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     content: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

@@ -24,6 +24,7 @@ class RunCodeInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     code: Annotated[StrictStr, Field(max_length=1048576, min_length=1)]
@@ -54,6 +55,7 @@ class RunCodeOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     stdout: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

@@ -21,6 +21,7 @@ class RunCommandInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     command: Annotated[StrictStr, Field(max_length=65536, min_length=1, pattern="^[^\\x00]*$")]
@@ -54,6 +55,7 @@ class RunCommandOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     stdout: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "model"})]

@@ -13,6 +13,7 @@ class SetSandboxTimeoutInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     timeout: Annotated[StrictInt, Field(ge=1, json_schema_extra={"x-unit": "s"}, le=86400)]
@@ -31,6 +32,7 @@ class SetSandboxTimeoutOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     success: Annotated[Literal[True], Field(json_schema_extra={"x-disclosure": "model"})]

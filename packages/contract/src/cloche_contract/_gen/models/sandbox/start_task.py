@@ -21,6 +21,7 @@ class StartTaskInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     command: Annotated[StrictStr, Field(max_length=65536, min_length=1, pattern="^[^\\x00]*$")]
@@ -50,6 +51,7 @@ class StartTaskOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     task_id: Annotated[

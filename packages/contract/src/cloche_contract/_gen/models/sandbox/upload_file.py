@@ -21,6 +21,7 @@ class UploadFileInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1, pattern="^/[^\\x00]*$")]
@@ -62,6 +63,7 @@ class UploadFileOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     success: Annotated[Literal[True], Field(json_schema_extra={"x-disclosure": "model"})]

@@ -13,6 +13,7 @@ class WriteFileInput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     path: Annotated[StrictStr, Field(max_length=4096, min_length=1, pattern="^/[^\\x00]*$")]
@@ -43,6 +44,7 @@ class WriteFileOutput(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
     )
     success: Annotated[Literal[True], Field(json_schema_extra={"x-disclosure": "model"})]
