@@ -294,7 +294,7 @@ class Context:
         if channel is None:
             return
         try:
-            data = channel.recv(limits.FILE_CHUNK_BYTES)
+            data = channel.recv(limits.CONTROL_READ_BYTES)
             frames = self._decoder.feed(data)
         except BlockingIOError:
             return

@@ -176,5 +176,5 @@ class BlockingControl:
         self._channel.close()
 
     def _read(self) -> list[Header] | None:
-        data = self._channel.recv(256 * 1024)
+        data = self._channel.recv(limits.CONTROL_READ_BYTES)
         return [frame.header for frame in self._decoder.feed(data)] if data else None

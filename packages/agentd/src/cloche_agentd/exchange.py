@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from . import limits
 from .failures import AgentError
 from .httpwire import Body, Head, response_head
 
@@ -43,7 +44,8 @@ class Exchange:
         self._waiting_bytes = 0
         self._body_waiter: asyncio.Future[None] | None = None
         self._drain_waiter: asyncio.Future[None] | None = None
-        self._pending_head = b""
+        self._held = b""
+        self._letting_go: asyncio.TimerHandle | None = None
         self._chunked = False
 
     def watch(self) -> None:
@@ -122,12 +124,12 @@ class Exchange:
         if status != 204:
             fields.append(("content-length", str(len(body))))
         self._chunked = False
-        self._pending_head = b""
+        self._take_held()
         self._send(response_head(status, self._with_connection(fields)) + body)
         self._end()
 
     def begin(self, status: int, content_type: str, headers: Headers = (), length: int | None = None) -> None:
-        """Start an answer in pieces. Its head leaves with the first piece; until then `reply` may replace it."""
+        """Start an answer in pieces. Until the first of them leaves, `reply` may replace it."""
         self.status = status
         fields = [*headers, ("content-type", content_type)]
         if length is None:
@@ -135,29 +137,45 @@ class Exchange:
             fields.append(("transfer-encoding", "chunked"))
         else:
             fields.append(("content-length", str(length)))
-        self._pending_head = response_head(status, self._with_connection(fields))
+        self._held = response_head(status, self._with_connection(fields))
 
     def write(self, data: bytes) -> None:
-        """Send a piece of the answer."""
+        """Send a piece of the answer. Small ones that follow each other leave together: each would wake the peer."""
         if not data:
             return
         if self._chunked:
             data = b"%x\r\n%b\r\n" % (len(data), data)
-        self._send(self._pending_head + data)
-        self._pending_head = b""
+        self._held += data
+        if len(self._held) >= limits.HELD_BYTES:
+            self._let_go()
+        elif self._letting_go is None:
+            self._letting_go = asyncio.get_running_loop().call_later(limits.HELD_S, self._let_go)
 
     def finish(self, data: bytes = b"") -> None:
         """Send the last piece and end the answer."""
         tail = data
         if self._chunked:
             tail = b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data) if data else b"0\r\n\r\n"
-        if self._pending_head or tail:
-            self._send(self._pending_head + tail)
-        self._pending_head = b""
+        last = self._take_held() + tail
+        if last:
+            self._send(last)
         self._end()
+
+    def _let_go(self) -> None:
+        held = self._take_held()
+        if held:
+            self._send(held)
+
+    def _take_held(self) -> bytes:
+        if self._letting_go is not None:
+            self._letting_go.cancel()
+            self._letting_go = None
+        held, self._held = self._held, b""
+        return held
 
     def abort(self) -> None:
         """Cut the connection: an answer that began cannot be completed."""
+        self._let_go()
         self._connection.abort()
 
     @property
@@ -171,6 +189,7 @@ class Exchange:
         Raises:
             ClientGone: the peer closed the connection.
         """
+        self._let_go()
         if self._connection.write_paused and not self.gone:
             self._drain_waiter = asyncio.get_running_loop().create_future()
             await self._drain_waiter
@@ -191,6 +210,7 @@ class Exchange:
         if self.gone:
             return
         self.gone = True
+        self._take_held()
         for waiter in (self._body_waiter, self._drain_waiter):
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)

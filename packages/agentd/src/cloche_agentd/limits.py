@@ -114,6 +114,11 @@ WATCH_READS_WHOLE = 128
 """More than the kernel's queue can hold."""
 WATCHER_IDLE_S = 600.0
 FILE_CHUNK_BYTES = 256 * 1024
+CONTROL_READ_BYTES = 64 * 1024
+"""Small enough that no read maps and unmaps memory for its buffer."""
+HELD_BYTES = 16 * 1024
+HELD_S = 0.002
+"""How much of a streamed answer waits, and how long, for what may follow it."""
 FSYNC_BYTES = 4 * 1024 * 1024
 TRANSFERS = 16
 """Uploads in parts; one more takes the place of the one that was idle longest."""

@@ -23,7 +23,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _WRITE_HIGH_BYTES: Final = 256 * 1024
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One peer. Requests of a connection are answered in order, one at a time."""
 
     def __init__(self, server: Server) -> None:
@@ -66,10 +66,14 @@ class Connection(asyncio.Protocol):
         if self._exchange is not None:
             self._exchange.lost()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        del sizehint
+        return self._server.received
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._closing and self._exchange is None:
             return
-        self._buffer += data
+        self._buffer += memoryview(self._server.received)[:nbytes]
         self._advance()
 
     def eof_received(self) -> bool:
@@ -262,6 +266,8 @@ class Server:
         self._connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
         self._closed = False
+        self.received = bytearray(limits.FILE_CHUNK_BYTES)
+        """What has just been read, of any connection. Asyncio's own way maps and unmaps memory for each read."""
 
     async def listen(self, listeners: Sequence[socket.socket]) -> None:
         """Serve on these bound sockets."""

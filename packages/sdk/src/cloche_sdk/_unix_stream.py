@@ -21,10 +21,12 @@ HELD_BACK_BYTES = 65_536
 PIECE_BYTES = 1_048_576
 
 
-class _Channel(asyncio.Protocol):
+class _Channel(asyncio.BufferedProtocol):
     """One connection: bytes that have arrived, and who waits for what."""
 
     def __init__(self) -> None:
+        # Asyncio's own way maps and unmaps memory for each read.
+        self._received = bytearray(READ_HIGH_BYTES)
         self.arrived = bytearray()
         self.ended = False
         self._transport: asyncio.Transport | None = None
@@ -36,8 +38,12 @@ class _Channel(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # asyncio types the base class only
 
-    def data_received(self, data: bytes) -> None:
-        self.arrived += data
+    def get_buffer(self, sizehint: int) -> bytearray:
+        del sizehint
+        return self._received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.arrived += memoryview(self._received)[:nbytes]
         if len(self.arrived) > READ_HIGH_BYTES and not self._read_paused and self._transport is not None:
             self._read_paused = True
             self._transport.pause_reading()
