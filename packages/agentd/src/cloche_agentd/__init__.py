@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
 
 def preload() -> None:
     """Import every module of the agent. Call it before the root is switched: nothing is imported after it."""
-    for name in ("agent", "init", "plain"):
+    for name in ("agent", "init", "plain", "practice"):
         importlib.import_module(f".{name}", __name__)
 
 

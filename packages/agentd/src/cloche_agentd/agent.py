@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import resource
+import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -90,15 +91,16 @@ class Agent:
             async with asyncio.TaskGroup() as tasks:
                 self._compose(link_socket, tasks)
                 calls = CallRecord(self._hooks.record, frozenset({*self._unary, *self._streams, *_PLAIN_PATHS}))
-                server = Server(self._handle, tasks, calls.done)
+                server = self.server = Server(self._handle, tasks, calls.done)
                 try:
-                    begun = tasks.create_task(self._begin(tasks))
+                    begun = tasks.create_task(self._begin())
                     tasks.create_task(self._open(server, listeners, begun))
                     await self._ended.wait()
                     await self._tasks.lose()
                 finally:
                     server.close()
                     self._spawner.close()
+                    self._interpreters.close()
                     if self._workspaces is not None:
                         self._workspaces.close()
                 # What still runs is cancelled: its connections are closed and its processes are dying.
@@ -107,12 +109,14 @@ class Agent:
             pass
         return self._status
 
-    async def _begin(self, tasks: asyncio.TaskGroup) -> None:
+    async def _begin(self) -> None:
         """Do what can be done before the first request."""
         if self._config.begin_interpreter:
             await self._interpreters.begin()
         if self._config.rehearse and not self._config.sandbox_id:
-            await rehearse(Server(self._interpreters.execute, tasks))
+            # Whoever asks for the sandbox brings another; nobody can reach us before that.
+            self._config.access_token = secrets.token_hex()
+            await rehearse(self.server, self._config.access_token)
 
     async def _open(self, server: Server, listeners: Sequence[socket.socket], begun: asyncio.Task[None]) -> None:
         """Take requests, once it is known whose."""

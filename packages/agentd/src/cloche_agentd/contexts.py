@@ -143,6 +143,13 @@ class Context:
             output.drain()
             output.close()
 
+    def close(self) -> None:
+        """Let go of the process: it ends when it notices that, at the latest with its init."""
+        self._child = None
+        self._close_channel()
+        for output in self._outputs:
+            output.close()
+
     def _close_channel(self) -> None:
         if self._channel is not None:
             self._loop.remove_reader(self._channel)

@@ -51,6 +51,11 @@ class Interpreters:
             with contextlib.suppress(AgentError):
                 await context.start()
 
+    def close(self) -> None:
+        """Let go of every interpreter."""
+        for context in self._contexts.values():
+            context.close()
+
     async def adopt_environment(self) -> None:
         """Give the interpreter that was begun in advance the environment of the sandbox that it became part of."""
         context = self._default(PYTHON)

@@ -49,6 +49,13 @@ class Init:
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def run(self) -> None:
+        """Serve until the keeper is gone, then kill everything."""
+        try:
+            self.serve()
+        finally:
+            kill_tree(everything_below(os.getpid(), frozenset()), self._reap)
+
+    def serve(self) -> None:
         """Serve until the keeper is gone."""
         if os.getpid() != 1:
             guest_calls.adopt_orphans()
@@ -62,11 +69,8 @@ class Init:
         poll = select.poll()
         poll.register(self._link, select.POLLIN)
         poll.register(self._wake_read, select.POLLIN)
-        try:
-            while self._serve(poll):
-                pass
-        finally:
-            kill_tree(everything_below(os.getpid(), frozenset()), self._reap)
+        while self._serve(poll):
+            pass
 
     def _serve(self, poll: select.poll) -> bool:
         for fd, _event in poll.poll():

@@ -26,6 +26,7 @@ from cloche_agentd.config import AgentConfig, InitProfile, KeeperHooks, User
 from cloche_agentd.config import Orders as AgentOrders
 from cloche_agentd.init import run_init
 from cloche_agentd.limits import PROTOCOL_VERSION
+from cloche_agentd.practice import LIVES, practise
 from cloche_local import heap, init, journal, keeper, libraries, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
 from cloche_local.egress import fork_egress
@@ -99,8 +100,11 @@ def _leave_standard_streams(control: socket.socket) -> socket.socket:
 class Zygote:
     """The fork server, bare or warm."""
 
-    def __init__(self, control: socket.socket, hello: Hello, warm_control: socket.socket | None) -> None:
+    def __init__(
+        self, control: socket.socket, hello: Hello, warm_control: socket.socket | None, *, practised: bool = False
+    ) -> None:
         self._control = control
+        self._lives = LIVES if practised else 0
         self._hello = hello
         self._warm_control = warm_control
         self._warm_wanted = False
@@ -144,15 +148,28 @@ class Zygote:
     def _patience_ms(self) -> int:
         if self._leaving or (self._wants_spare() and not self._spares):
             return _IDLE_MS
-        return _WARM_AFTER_MS if self._wants_warm() or self._wants_spare() else -1
+        if 0 < self._lives < LIVES:
+            # One at a time: a request waits for no more than that.
+            return 0
+        return _WARM_AFTER_MS if self._wants_warm() or self._wants_spare() or self._lives < LIVES else -1
 
     def _use_idle_time(self) -> None:
         if self._wants_spare() and not self._spares:
             self._prepare_spare()
+        elif self._lives < LIVES:
+            self._practise()
         elif self._wants_warm():
             self._start_warm()
         elif self._wants_spare():
             self._prepare_spare()
+
+    def _practise(self) -> None:
+        """Do once what each fork will do, so that it finds the code adapted and what it looks up remembered."""
+        self._lives += 1
+        with suppress(OSError):
+            practise(self._hello.staging_folder)
+        if self._lives == LIVES:
+            heap.share()
 
     def _wants_warm(self) -> bool:
         return self._warm_wanted and self._warm_control is not None
@@ -324,7 +341,7 @@ class Zygote:
             os.close(self._wake_write)
             signal.set_wakeup_fd(-1)
             libraries.load(self._hello.import_paths)
-            Zygote(control, self._hello, None).serve()
+            Zygote(control, self._hello, None, practised=self._lives == LIVES).serve()
         except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
             traceback.print_exc()
         finally:
