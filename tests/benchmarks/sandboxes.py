@@ -36,7 +36,7 @@ class LocalSandboxes:
         return await self._use(await self.create(template), started)
 
     async def create_right_after(self, template: str) -> float:
-        """The same in the moment after another create, when nothing is prepared."""
+        """The same in the moment after another create, which took what waited first."""
         first = await self.create(template)
         try:
             return await self.create_to_first_result(template)

@@ -116,6 +116,7 @@ class Zygote:
         self._spares: list[_Spare] = []
         self._spares_lost = 0
         self._ended = 0
+        self._asked = 0
         self._host_uid, self._host_gid = os.getuid(), os.getgid()
         self._filter = seccomp.build_filter(os.uname().machine)
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -146,7 +147,7 @@ class Zygote:
                 self._start_warm()
 
     def _patience_ms(self) -> int:
-        if self._leaving or (self._wants_spare() and not self._spares):
+        if self._leaving or self._wants_spare_soon():
             return _IDLE_MS
         if 0 < self._lives < LIVES:
             # One at a time: a request waits for no more than that.
@@ -154,7 +155,7 @@ class Zygote:
         return _WARM_AFTER_MS if self._wants_warm() or self._wants_spare() or self._lives < LIVES else -1
 
     def _use_idle_time(self) -> None:
-        if self._wants_spare() and not self._spares:
+        if self._wants_spare_soon():
             self._prepare_spare()
         elif self._lives < LIVES:
             self._practise()
@@ -200,6 +201,7 @@ class Zygote:
 
     def _create(self, message: Mapping[str, Any], reply: socket.socket) -> None:
         """Give the request to the spare keeper, or to a new one."""
+        self._asked += 1
         egress: tuple[int, ...] = ()
         try:
             # The same for most requests: what we do between two forks costs memory in every sandbox.
@@ -282,6 +284,10 @@ class Zygote:
 
     def _wants_spare(self) -> bool:
         return len(self._spares) < _SPARES and self._shape is not None and self._spares_lost < _SPARES_LOST
+
+    def _wants_spare_soon(self) -> bool:
+        # A second one is not for a program that makes one sandbox.
+        return self._wants_spare() and (not self._spares or self._asked > 1)
 
     def _prepare_spare(self) -> None:
         """Have the next sandbox built, as far as its shape decides it, while nobody waits."""
