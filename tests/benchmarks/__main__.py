@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio
 
+from tests.benchmarks.cloud import data_plane_group, platform_group
 from tests.benchmarks.long_work import parts_group, task_group
 from tests.benchmarks.many import ALIVE, at_once_group, file_group, memory_group
 from tests.benchmarks.measure import Group, run_rounds
@@ -48,6 +49,8 @@ PLANS = (
     Plan("task", task_group, 100, 3),
     Plan("parts", parts_group, 15, 1),
     Plan("http", http_group, 40, 1, 0),
+    Plan("cloud", platform_group, 200, 3),
+    Plan("cloud-file", data_plane_group, 10, 1),
 )
 
 
