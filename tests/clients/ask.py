@@ -20,6 +20,8 @@ from tests.inspector import command, node, typescript
 
 PROGRAMS = Path(__file__).parent / "programs"
 WITHIN_S = 120
+# An agent's own command gives a server a few seconds, which a busy machine may not have.
+ATTEMPTS = 3
 # Colours and cursor movements.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -102,10 +104,12 @@ async def _list_servers(how: CommandLine, client: Client, target: Target, home: 
     configuration.write_text(json.dumps(how.configure(target)), encoding="utf-8")
     program = place(client) / "node_modules" / how.program
     argv = ([str(node())] if how.with_node else []) + [str(program), *how.arguments]
-    said = await _run(argv, home, how.environ, both=True)  # some print for people on standard error
-    if re.search(how.good, said) is None:
-        raise Failed(" ".join(said.split())[:200] or "it said nothing")
-    return "connects"
+    said = ""
+    for _ in range(ATTEMPTS):
+        said = await _run(argv, home, how.environ, both=True)  # some print for people on standard error
+        if re.search(how.good, said) is not None:
+            return "connects"
+    raise Failed(" ".join(said.split())[:200] or "it said nothing")
 
 
 def _installed(argv: list[str] | None) -> list[str]:
