@@ -276,7 +276,7 @@ def test_a_folder_that_cannot_be_written_is_told(abx: Abx) -> None:
 
 def test_the_image_recipe_lies_in_the_folder_and_takes_no_secret_into_the_image(abx: Abx) -> None:
     """`--target docker`: the build context is the folder, and the token is given to the container at its start."""
-    deploy(abx, "--target", "docker", "--output-dir", "out")
+    assert deploy(abx, "--target", "docker", "--output-dir", "out")["url"] == "https://<HOST_OF_THE_PROXY>/mcp"
     assert sorted(path.name for path in Path("out").iterdir()) == [
         ".dockerignore",
         "Dockerfile",

@@ -74,6 +74,9 @@ def test_p14_links_of_an_archive_are_followed_below_its_own_root(state: StateFol
     entries = [
         link("etc", "/usr/etc"),
         Entry("etc/inside", b"1"),
+        folder_entry("lib"),
+        link("lib/deep", "/usr/etc"),
+        Entry("lib/deep/too", b"4"),
         link("out", str(outside)),
         Entry("out/inside", b"2"),
         link("up", "../../../../.."),
@@ -82,6 +85,7 @@ def test_p14_links_of_an_archive_are_followed_below_its_own_root(state: StateFol
     root = brought_in(state, image(folder, entries))
     assert list(outside.iterdir()) == []
     assert (root / "usr/etc/inside").read_text() == "1"
+    assert (root / "usr/etc/too").read_text() == "4"
     assert (root / str(outside).lstrip("/") / "inside").read_text() == "2"
     assert (root / "inside").read_text() == "3"
     assert os.readlink(root / "up") == "../../../../.."

@@ -7,7 +7,7 @@ Source: seed 001, part 7; checklist 186 to 188, 208, 209.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ def deploy(options: DeployOptions, output_dir: str, target: str, *, dry_run: boo
     files = dict(artefact.files(deployment))
     if target == "docker":
         files.update(artefact.image_recipe(deployment, secrets.name))
+        deployment = replace(deployment, nameless_host="<HOST_OF_THE_PROXY>")
     written = Written(folder, files, secrets, artefact.secrets_text(deployment))
     if dry_run:
         refuse_foreign(written.paths(), _FIELD)

@@ -68,6 +68,8 @@ class Deployment:
     variables: Mapping[str, str]
     token: Token
     api_key: str | None = field(repr=False)
+    nameless_host: str = "<FC_HTTP_TRIGGER_URL>"
+    """What stands for the host until somebody knows it."""
 
     @property
     def secret_variables(self) -> Mapping[str, str]:
@@ -77,8 +79,8 @@ class Deployment:
 
     @property
     def url(self) -> str:
-        """Where clients will find it; a placeholder until somebody makes the trigger."""
-        return f"https://{self.custom_domain or '<FC_HTTP_TRIGGER_URL>'}/mcp"
+        """Where clients will find it."""
+        return f"https://{self.custom_domain or self.nameless_host}/mcp"
 
 
 def resolve(
