@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -35,16 +36,15 @@ def client(agent: PlainAgent) -> Generator[Client]:
 
 
 @pytest.fixture(params=users())
-def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Desk]:
+def desk(request: pytest.FixtureRequest) -> Generator[Desk]:
     """An agent with an empty stack over a small base."""
-    program = program_of(request.param)
-    options = lay_out(tmp_path, BASE)
-    (tmp_path / "home").mkdir()
-    if request.param != "this user":
-        for folder, _, _ in os.walk(tmp_path):
-            os.chown(folder, ordinary.UID, ordinary.UID)
-        # pytest's own folders, which only root may pass.
-        for parent in tmp_path.parents[:2]:
-            parent.chmod(parent.stat().st_mode | 0o055)
-    with running_agent(tmp_path, *options, program=program) as agent, agent.client() as client:
-        yield Desk(agent, client, tmp_path)
+    # Not tmp_path: what is above it is for the user alone who runs the tests.
+    with tempfile.TemporaryDirectory(prefix="cl-desk-") as name:
+        folder = Path(name)
+        options = lay_out(folder, BASE)
+        (folder / "home").mkdir()
+        if request.param != "this user":
+            for each, _, _ in os.walk(folder):
+                os.chown(each, ordinary.UID, ordinary.UID)
+        with running_agent(folder, *options, program=program_of(request.param)) as agent, agent.client() as client:
+            yield Desk(agent, client, folder)

@@ -14,7 +14,6 @@ from .agent import run_keeper
 from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User
 from .init import run_init
 from .link import open_link
-from .workspace_host import WorkspaceSetup, start_host
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -39,6 +38,9 @@ def main(arguments: Sequence[str]) -> int:
 def _workspace(options: argparse.Namespace) -> socket.socket | None:
     if not options.layers:
         return None
+    # Only here: sandboxes without layers, which import this module in advance, do not pay for the engine.
+    from .workspace_host import WorkspaceSetup, start_host
+
     return start_host(WorkspaceSetup(options.layers, options.base, options.workspace))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import datetime
 import json
+import logging
 import os
 import signal
 import socket
@@ -24,6 +25,8 @@ from .link import InitLink, LinkLost, open_link
 from .processes import Process, Processes
 from .server import run_in_background
 from .spawner import Launch, Spawner
+
+logger = logging.getLogger(__name__)
 
 Json = Mapping[str, object]
 _UNKNOWN = "there is no such workspace session"
@@ -150,6 +153,7 @@ class Workspaces:
         code = reply.get("error")
         if isinstance(code, str):
             spec = ERRORS[code]
+            logger.warning("the workspace host refused", extra={"code": code, "detail": reply.get("detail", "")})
             raise AgentError(spec.connect, spec.message, code, status=spec.http)
         return reply
 
