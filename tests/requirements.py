@@ -173,6 +173,8 @@ FAULTS: Mapping[str, Requirement] = {
     "E3": Requirement("No secret is in labels, arguments or what the engine tells.", "qwen-code#12269"),
     "E4": Requirement("No secret is in the environment of what user code starts.", "judge0#564"),
     "E21": Requirement("No socket of the engine gets inside, by whatever folder.", "desktop-feedback#83"),
+    "P13": Requirement("An export never goes over the root, a home or what the manager keeps.", "seed-003"),
+    "W6": Requirement("Files that the host would execute later are left out of an export, and told.", "CVE-2026-26268"),
     "E22": Requirement("The engine is found as Docker's own client finds it.", "docker-mcp#21"),
     "E23": Requirement(
         "An engine that does not answer is one line of cause and one of what to do.", "container-use#261"
@@ -198,6 +200,12 @@ MANAGEMENT_TOOLS: Mapping[str, Requirement] = {
     "inspect_sandbox": Requirement("One record, without asking the sandbox.", "seed-003#inspect_sandbox"),
     "destroy_sandbox": Requirement(
         "Agent, container and record removed in this order, or the record kept as failed.", "seed-003#destroy_sandbox"
+    ),
+    "squash_layerstacks": Requirement(
+        "Runs of layers become one layer each; what sessions see stays as it is.", "seed-003#squash_layerstacks"
+    ),
+    "export_changes": Requirement(
+        "Published changes above the base, checked as a whole, in a directory or an archive.", "seed-003#export_changes"
     ),
 }
 

@@ -92,6 +92,7 @@ def _sample(kind: type[ClocheError]) -> ClocheError:
         "Capability": "files",
         "BackendCause": "kernel_too_old",
         "BaseProblem": "changing",
+        "ExportProblem": "torn",
         "ManagedState": "creating",
         "StartProblem": "no_answer",
         "LimitResource": "memory",

@@ -24,6 +24,7 @@ SERVER = str(Path(sys.executable).parent / "sandbox-mcp")
 TOOLS = [
     *("list_docker_images", "list_workspace_directories"),
     *("create_sandbox", "list_sandboxes", "inspect_sandbox", "destroy_sandbox"),
+    *("squash_layerstacks", "export_changes"),
 ]
 
 
@@ -44,7 +45,7 @@ def no_engine(tmp_path: Path) -> dict[str, str]:
 
 
 async def test_one_stdio_server_has_the_management_tools_and_nothing_else(no_engine: dict[str, str]) -> None:
-    """Checklist 213, 216 to 220, 330: its own tools in the seed's order, no prompts, no resources."""
+    """Checklist 213 to 220, 330: its own tools in the seed's order, no prompts, no resources."""
     async with client(no_engine) as session:
         assert [tool.name for tool in (await session.list_tools()).tools] == TOOLS
         for ask in (session.list_prompts, session.list_resources, session.list_resource_templates):

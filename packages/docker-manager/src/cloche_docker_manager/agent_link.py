@@ -82,6 +82,19 @@ class AgentLink:
         if not decoder.finished:
             raise SandboxLost
 
+    async def export(self) -> AsyncIterator[bytes]:
+        """The changes above the base as the agent streams them, in pieces of any size.
+
+        Raises:
+            UnsupportedOperation: this agent knows no layers; the sandbox has to be made anew.
+        """
+        with _told():
+            async with self._client.stream("POST", "/cloche/layers/export", json={}) as answer:
+                if answer.status_code != 200:
+                    raise _failure(answer.status_code, _object(await _bounded(answer)))
+                async for chunk in answer.aiter_raw():
+                    yield chunk
+
 
 async def _bounded(answer: httpx.Response) -> bytes:
     body = bytearray()
@@ -104,7 +117,7 @@ def _object(body: bytes) -> Mapping[str, Any]:
 
 def _failure(status: int, data: Mapping[str, Any]) -> ClocheError:
     """The catalogue error that the agent named; its text is not ours to pass on."""
-    details = cast("list[Any]", data.get("details") or [])
+    details = [*cast("list[Any]", data.get("details") or []), {"value": data.get("cloche")}]
     for value in [cast("dict[str, Any]", one).get("value") for one in details if isinstance(one, dict)]:
         if isinstance(value, dict):
             named = cast("Mapping[str, Any]", value)

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 
 import anyio
 from anyio.to_thread import run_sync
+from pydantic import ValidationError
 
-from cloche_contract.errors import ClocheError
+from cloche_contract.agent import SquashRequest, SquashResponse
+from cloche_contract.client import AgentClient
+from cloche_contract.errors import ClocheError, ProviderFailed, SandboxStateConflict
 
+from .agent_link import AgentLink
 from .create import Creation, Report
 from .destroy import destroy
 from .engine import Engine, find_engine
+from .export import Exported, export
 from .picker import Listing, list_directories
 from .reconcile import reconcile
 from .registry import Record, Registry
@@ -83,6 +88,32 @@ class Manager:
     async def destroy(self, sandbox_id: str) -> Record:
         await run_sync(self._registry.get, sandbox_id)
         return await destroy(await self.engine(), self._registry, sandbox_id)
+
+    async def squash(self, sandbox_id: str) -> SquashResponse:
+        """Make one layer of each run of layers that no session parts.
+
+        Raises:
+            SandboxStateConflict: the sandbox is not ready.
+            ClocheError: its agent refuses, or does not answer.
+        """
+        record = await self._ready(sandbox_id)
+        link = AgentLink(record.agent_port or 0, record.token)
+        try:
+            return await AgentClient(link).layers_squash(SquashRequest())
+        except ValidationError as exc:
+            raise ProviderFailed from exc
+        finally:
+            await link.aclose()
+
+    async def export(self, sandbox_id: str, dest: str, kind: str, report: Report) -> Exported:
+        record = await self._ready(sandbox_id)
+        return await export(record, dest, kind, self._settings, self._environ, report)
+
+    async def _ready(self, sandbox_id: str) -> Record:
+        record = await run_sync(self._registry.get, sandbox_id)
+        if record.state != "ready" or record.agent_port is None:
+            raise SandboxStateConflict(state=record.state)
+        return record
 
     async def records(self) -> list[Record]:
         """Every record. Neither engine nor sandbox is asked: what is stored is what is shown."""

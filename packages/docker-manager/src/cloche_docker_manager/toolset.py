@@ -18,6 +18,8 @@ from cloche_contract.management import (
     CreateSandboxOutput,
     DestroySandboxInput,
     DestroySandboxOutput,
+    ExportChangesInput,
+    ExportChangesOutput,
     InspectSandboxInput,
     InspectSandboxOutput,
     ListDockerImagesInput,
@@ -27,12 +29,15 @@ from cloche_contract.management import (
     ListWorkspaceDirectoriesInput,
     ListWorkspaceDirectoriesOutput,
     ManagementTools,
+    SquashLayerstacksInput,
+    SquashLayerstacksOutput,
 )
 
 from .container import LOOPBACK
 from .manager import Manager
 from .registry import Record
 
+LEFT_OUT_SHOWN = 1000
 __all__ = ["ManagementToolSet", "open_toolset"]
 
 
@@ -95,6 +100,31 @@ class ManagementToolSet:
     async def destroy_sandbox(self, request: DestroySandboxInput, call: ToolCall) -> DestroySandboxOutput:
         record = await self._manager.destroy(request.sandbox_id)
         return DestroySandboxOutput.model_validate(vars(_shown(record)))
+
+    async def squash_layerstacks(self, request: SquashLayerstacksInput, call: ToolCall) -> SquashLayerstacksOutput:
+        found = await self._manager.squash(request.sandbox_id)
+        return SquashLayerstacksOutput.model_validate(found.model_dump(mode="json", exclude_unset=True))
+
+    async def export_changes(self, request: ExportChangesInput, call: ToolCall) -> ExportChangesOutput:
+        found = await self._manager.export(request.sandbox_id, request.dest, request.format, call.report)
+        done = found.written
+        told: dict[str, object] = {
+            "manifest_version": found.version,
+            "format": request.format,
+            "layers_exported": list(found.layers),
+            "files_written": done.files,
+            "symlinks_written": done.symlinks,
+            "bytes_written": done.bytes,
+        }
+        if request.format == "dir":
+            told |= {"deletes_applied": done.deletes, "opaque_clears_applied": done.clears}
+        else:
+            told["whiteouts_emitted"] = done.whiteouts
+        if found.sessions:
+            told["live_workspace_sessions"] = list(found.sessions)
+        if done.left_out:
+            told["left_out"] = done.left_out[:LEFT_OUT_SHOWN]
+        return ExportChangesOutput.model_validate(told)
 
 
 def _shown(record: Record) -> ManagedSandbox:

@@ -229,6 +229,16 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "lifecycle": "internal",
         "envs": "secret",
     },
+    "SessionDisposition": {
+        "session_id": "operator",
+        "disposition": "operator",
+        "reason": "operator",
+    },
+    "SessionFault": {
+        "session_id": "operator",
+        "class_detail": "operator",
+        "lease_errors": "operator",
+    },
     "SetTimeoutRequest": {
         "sandbox_id": "model",
         "timeout": "model",
@@ -238,6 +248,12 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "target": "operator",
         "root_hash": "operator",
         "readonly": "operator",
+    },
+    "SquashedLayers": {
+        "squashed_layer_id": "operator",
+        "replaced_layer_ids": "operator",
+        "replaced_layers": "operator",
+        "blocked_reasons": "operator",
     },
     "UpdateNetworkRequest": {
         "sandbox_id": "model",
@@ -265,6 +281,19 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "daemon_http": "operator",
         "shared_base": "operator",
     },
+    "management.ExportChangesOutput": {
+        "manifest_version": "operator",
+        "format": "operator",
+        "layers_exported": "operator",
+        "files_written": "operator",
+        "symlinks_written": "operator",
+        "whiteouts_emitted": "operator",
+        "deletes_applied": "operator",
+        "opaque_clears_applied": "operator",
+        "bytes_written": "operator",
+        "live_workspace_sessions": "operator",
+        "left_out": "operator",
+    },
     "management.InspectSandboxOutput": {
         "id": "operator",
         "workspace_root": "operator",
@@ -284,6 +313,12 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "parent": "operator",
         "truncated": "operator",
         "directories": "operator",
+    },
+    "management.SquashLayerstacksOutput": {
+        "manifest_version": "operator",
+        "squashed_blocks": "operator",
+        "swept_sessions": "operator",
+        "faulty_sessions": "operator",
     },
     "sandbox.CancelTaskOutput": {
         "task_id": "model",

@@ -164,6 +164,12 @@ ENTRY_TYPE_VALUES: Final[tuple[EntryType, ...]] = (
 EventKind: TypeAlias = Literal["started", "call", "command_ended", "code_ended", "denied", "ended"]
 EVENT_KIND_VALUES: Final[tuple[EventKind, ...]] = ("started", "call", "command_ended", "code_ended", "denied", "ended")
 
+ExportFormat: TypeAlias = Literal["dir", "tar", "tar-zst"]
+EXPORT_FORMAT_VALUES: Final[tuple[ExportFormat, ...]] = ("dir", "tar", "tar-zst")
+
+ExportProblem: TypeAlias = Literal["malformed", "torn", "unsafe_name", "too_large"]
+EXPORT_PROBLEM_VALUES: Final[tuple[ExportProblem, ...]] = ("malformed", "torn", "unsafe_name", "too_large")
+
 ExportRecordKind: TypeAlias = Literal["begin", "clear", "delete", "folder", "file", "data", "symlink", "end"]
 EXPORT_RECORD_KIND_VALUES: Final[tuple[ExportRecordKind, ...]] = (
     "begin",

@@ -7,6 +7,7 @@ from cloche_contract._gen.enums import (
     BackendCause,
     BaseProblem,
     Capability,
+    ExportProblem,
     Language,
     LimitResource,
     ManagedState,
@@ -328,6 +329,44 @@ class DefaultSandboxLost(NotFound):
         super().__init__({})
 
 
+class DestinationNotAllowed(InvalidInput):
+    """The destination may not be written: it is the root, a home directory, what the manager keeps, or above one of them."""
+
+    code: ClassVar[str] = "destination_not_allowed"
+    error_code: ClassVar[str] = "E2027"
+    message: ClassVar[str] = (
+        "The destination may not be written: it is the root, a home directory, what the manager keeps, or above one of them."
+    )
+    suggestion: ClassVar[str] = "Pass a directory or an archive of its own, below a directory that is made for it."
+    http_status: ClassVar[int] = 403
+    connect_code: ClassVar[str] = "invalid_argument"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
+class DestinationUnusable(ExecutionError):
+    """The destination cannot be written: its parent is not there, it is of another kind, or the disk refuses it."""
+
+    code: ClassVar[str] = "destination_unusable"
+    error_code: ClassVar[str] = "E2028"
+    message: ClassVar[str] = (
+        "The destination cannot be written: its parent is not there, it is of another kind, or the disk refuses it."
+    )
+    suggestion: ClassVar[str] = (
+        "Make the parent directory, or pass another destination: a directory for dir, a file for tar and tar-zst."
+    )
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "internal"
+    retry: ClassVar[Retry] = "safe"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class DestroyFailed(ExecutionError):
     """The Docker Engine did not remove the sandbox; its record is kept, in state failed."""
 
@@ -358,6 +397,22 @@ class DiskFull(QuotaError):
 
     def __init__(self) -> None:
         super().__init__({})
+
+
+class ExportRejected(ExecutionError):
+    """The sandbox sent changes that cannot be trusted; nothing was written."""
+
+    code: ClassVar[str] = "export_rejected"
+    error_code: ClassVar[str] = "E2029"
+    message: ClassVar[str] = "The sandbox sent changes that cannot be trusted; nothing was written."
+    suggestion: ClassVar[str] = "Do not use this sandbox any more. Destroy it and make a new one."
+    http_status: ClassVar[int] = 502
+    connect_code: ClassVar[str] = "internal"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ("reason",)
+
+    def __init__(self, *, reason: ExportProblem) -> None:
+        super().__init__({"reason": reason})
 
 
 class FileExists(Conflict):
@@ -1157,8 +1212,11 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "context_not_found": ContextNotFound,
     "cwd_not_found": CwdNotFound,
     "default_sandbox_lost": DefaultSandboxLost,
+    "destination_not_allowed": DestinationNotAllowed,
+    "destination_unusable": DestinationUnusable,
     "destroy_failed": DestroyFailed,
     "disk_full": DiskFull,
+    "export_rejected": ExportRejected,
     "file_exists": FileExists,
     "file_is_directory": FileIsDirectory,
     "file_not_directory": FileNotDirectory,
@@ -1350,10 +1408,13 @@ __all__ = [
     "ContextNotFound",
     "CwdNotFound",
     "DefaultSandboxLost",
+    "DestinationNotAllowed",
+    "DestinationUnusable",
     "DestroyFailed",
     "DiskFull",
     "ERRORS",
     "ExecutionError",
+    "ExportRejected",
     "FileExists",
     "FileIsDirectory",
     "FileNotDirectory",

@@ -13,6 +13,8 @@ ManagementToolName: TypeAlias = Literal[
     "list_sandboxes",
     "inspect_sandbox",
     "destroy_sandbox",
+    "squash_layerstacks",
+    "export_changes",
 ]
 SandboxToolName: TypeAlias = Literal[
     "create_sandbox",
@@ -55,6 +57,14 @@ DISPATCH: Final[Mapping[str, Mapping[str, Entry]]] = {
         ),
         "destroy_sandbox": Entry(
             "cloche_contract._gen.models.management.destroy_sandbox", "DestroySandboxInput", "DestroySandboxOutput"
+        ),
+        "squash_layerstacks": Entry(
+            "cloche_contract._gen.models.management.squash_layerstacks",
+            "SquashLayerstacksInput",
+            "SquashLayerstacksOutput",
+        ),
+        "export_changes": Entry(
+            "cloche_contract._gen.models.management.export_changes", "ExportChangesInput", "ExportChangesOutput"
         ),
     },
     "sandbox": {

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import CHANGED_PART_VALUES as CHANGED_PART_VALUES
     from cloche_contract._gen.enums import ENTRY_KIND_VALUES as ENTRY_KIND_VALUES
     from cloche_contract._gen.enums import EVENT_KIND_VALUES as EVENT_KIND_VALUES
+    from cloche_contract._gen.enums import EXPORT_FORMAT_VALUES as EXPORT_FORMAT_VALUES
+    from cloche_contract._gen.enums import EXPORT_PROBLEM_VALUES as EXPORT_PROBLEM_VALUES
     from cloche_contract._gen.enums import FILE_TYPE_VALUES as FILE_TYPE_VALUES
     from cloche_contract._gen.enums import INCOMPLETE_REASON_VALUES as INCOMPLETE_REASON_VALUES
     from cloche_contract._gen.enums import LANGUAGE_VALUES as LANGUAGE_VALUES
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import ChangedPart as ChangedPart
     from cloche_contract._gen.enums import EntryKind as EntryKind
     from cloche_contract._gen.enums import EventKind as EventKind
+    from cloche_contract._gen.enums import ExportFormat as ExportFormat
+    from cloche_contract._gen.enums import ExportProblem as ExportProblem
     from cloche_contract._gen.enums import FileType as FileType
     from cloche_contract._gen.enums import IncompleteReason as IncompleteReason
     from cloche_contract._gen.enums import Language as Language
@@ -47,7 +51,10 @@ if TYPE_CHECKING:
     from cloche_contract._gen.enums import WriteEncoding as WriteEncoding
     from cloche_contract._gen.models.common.docker import ManagedEndpoint as ManagedEndpoint
     from cloche_contract._gen.models.common.docker import ManagedSandbox as ManagedSandbox
+    from cloche_contract._gen.models.common.docker import SessionDisposition as SessionDisposition
+    from cloche_contract._gen.models.common.docker import SessionFault as SessionFault
     from cloche_contract._gen.models.common.docker import SharedBase as SharedBase
+    from cloche_contract._gen.models.common.docker import SquashedLayers as SquashedLayers
     from cloche_contract._gen.models.common.docker import WorkspaceDirectory as WorkspaceDirectory
     from cloche_contract._gen.models.common.execution import CodeError as CodeError
     from cloche_contract._gen.models.common.execution import ResultItem as ResultItem
@@ -68,8 +75,12 @@ _WHERE = {
     "Denial": "cloche_contract._gen.models.common.network",
     "ENTRY_KIND_VALUES": "cloche_contract._gen.enums",
     "EVENT_KIND_VALUES": "cloche_contract._gen.enums",
+    "EXPORT_FORMAT_VALUES": "cloche_contract._gen.enums",
+    "EXPORT_PROBLEM_VALUES": "cloche_contract._gen.enums",
     "EntryKind": "cloche_contract._gen.enums",
     "EventKind": "cloche_contract._gen.enums",
+    "ExportFormat": "cloche_contract._gen.enums",
+    "ExportProblem": "cloche_contract._gen.enums",
     "FILE_TYPE_VALUES": "cloche_contract._gen.enums",
     "FileEntry": "cloche_contract._gen.models.common.files",
     "FileType": "cloche_contract._gen.enums",
@@ -93,7 +104,10 @@ _WHERE = {
     "ResultType": "cloche_contract._gen.enums",
     "START_PROBLEM_VALUES": "cloche_contract._gen.enums",
     "STOP_REASON_VALUES": "cloche_contract._gen.enums",
+    "SessionDisposition": "cloche_contract._gen.models.common.docker",
+    "SessionFault": "cloche_contract._gen.models.common.docker",
     "SharedBase": "cloche_contract._gen.models.common.docker",
+    "SquashedLayers": "cloche_contract._gen.models.common.docker",
     "StartProblem": "cloche_contract._gen.enums",
     "StopReason": "cloche_contract._gen.enums",
     "TASK_STATE_VALUES": "cloche_contract._gen.enums",
@@ -118,8 +132,12 @@ __all__ = [
     "Denial",
     "ENTRY_KIND_VALUES",
     "EVENT_KIND_VALUES",
+    "EXPORT_FORMAT_VALUES",
+    "EXPORT_PROBLEM_VALUES",
     "EntryKind",
     "EventKind",
+    "ExportFormat",
+    "ExportProblem",
     "FILE_TYPE_VALUES",
     "FileEntry",
     "FileType",
@@ -143,7 +161,10 @@ __all__ = [
     "ResultType",
     "START_PROBLEM_VALUES",
     "STOP_REASON_VALUES",
+    "SessionDisposition",
+    "SessionFault",
     "SharedBase",
+    "SquashedLayers",
     "StartProblem",
     "StopReason",
     "TASK_STATE_VALUES",

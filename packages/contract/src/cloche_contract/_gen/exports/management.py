@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.management.create_sandbox import CreateSandboxOutput as CreateSandboxOutput
     from cloche_contract._gen.models.management.destroy_sandbox import DestroySandboxInput as DestroySandboxInput
     from cloche_contract._gen.models.management.destroy_sandbox import DestroySandboxOutput as DestroySandboxOutput
+    from cloche_contract._gen.models.management.export_changes import ExportChangesInput as ExportChangesInput
+    from cloche_contract._gen.models.management.export_changes import ExportChangesOutput as ExportChangesOutput
     from cloche_contract._gen.models.management.inspect_sandbox import InspectSandboxInput as InspectSandboxInput
     from cloche_contract._gen.models.management.inspect_sandbox import InspectSandboxOutput as InspectSandboxOutput
     from cloche_contract._gen.models.management.list_docker_images import ListDockerImagesInput as ListDockerImagesInput
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.management.list_workspace_directories import (
         ListWorkspaceDirectoriesOutput as ListWorkspaceDirectoriesOutput,
     )
+    from cloche_contract._gen.models.management.squash_layerstacks import (
+        SquashLayerstacksInput as SquashLayerstacksInput,
+    )
+    from cloche_contract._gen.models.management.squash_layerstacks import (
+        SquashLayerstacksOutput as SquashLayerstacksOutput,
+    )
     from cloche_contract._gen.registry import ManagementToolName as ManagementToolName
 
 _WHERE = {
@@ -33,6 +41,8 @@ _WHERE = {
     "CreateSandboxOutput": "cloche_contract._gen.models.management.create_sandbox",
     "DestroySandboxInput": "cloche_contract._gen.models.management.destroy_sandbox",
     "DestroySandboxOutput": "cloche_contract._gen.models.management.destroy_sandbox",
+    "ExportChangesInput": "cloche_contract._gen.models.management.export_changes",
+    "ExportChangesOutput": "cloche_contract._gen.models.management.export_changes",
     "InspectSandboxInput": "cloche_contract._gen.models.management.inspect_sandbox",
     "InspectSandboxOutput": "cloche_contract._gen.models.management.inspect_sandbox",
     "ListDockerImagesInput": "cloche_contract._gen.models.management.list_docker_images",
@@ -43,6 +53,8 @@ _WHERE = {
     "ListWorkspaceDirectoriesOutput": "cloche_contract._gen.models.management.list_workspace_directories",
     "ManagementToolName": "cloche_contract._gen.registry",
     "ManagementTools": "cloche_contract._gen.handlers.management",
+    "SquashLayerstacksInput": "cloche_contract._gen.models.management.squash_layerstacks",
+    "SquashLayerstacksOutput": "cloche_contract._gen.models.management.squash_layerstacks",
 }
 
 __all__ = [
@@ -50,6 +62,8 @@ __all__ = [
     "CreateSandboxOutput",
     "DestroySandboxInput",
     "DestroySandboxOutput",
+    "ExportChangesInput",
+    "ExportChangesOutput",
     "InspectSandboxInput",
     "InspectSandboxOutput",
     "ListDockerImagesInput",
@@ -60,6 +74,8 @@ __all__ = [
     "ListWorkspaceDirectoriesOutput",
     "ManagementToolName",
     "ManagementTools",
+    "SquashLayerstacksInput",
+    "SquashLayerstacksOutput",
 ]
 
 

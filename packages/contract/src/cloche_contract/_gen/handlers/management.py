@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from cloche_contract._gen.models.management.create_sandbox import CreateSandboxInput, CreateSandboxOutput
     from cloche_contract._gen.models.management.destroy_sandbox import DestroySandboxInput, DestroySandboxOutput
+    from cloche_contract._gen.models.management.export_changes import ExportChangesInput, ExportChangesOutput
     from cloche_contract._gen.models.management.inspect_sandbox import InspectSandboxInput, InspectSandboxOutput
     from cloche_contract._gen.models.management.list_docker_images import ListDockerImagesInput, ListDockerImagesOutput
     from cloche_contract._gen.models.management.list_sandboxes import ListSandboxesInput, ListSandboxesOutput
     from cloche_contract._gen.models.management.list_workspace_directories import (
         ListWorkspaceDirectoriesInput,
         ListWorkspaceDirectoriesOutput,
+    )
+    from cloche_contract._gen.models.management.squash_layerstacks import (
+        SquashLayerstacksInput,
+        SquashLayerstacksOutput,
     )
     from cloche_contract.kernel.toolset import ToolCall
 
@@ -44,4 +49,12 @@ class ManagementTools(Protocol):
 
     async def destroy_sandbox(self, request: DestroySandboxInput, call: ToolCall) -> DestroySandboxOutput:
         """Stop the agent of a sandbox, remove its container and volume, then its record."""
+        ...
+
+    async def squash_layerstacks(self, request: SquashLayerstacksInput, call: ToolCall) -> SquashLayerstacksOutput:
+        """Squash every squashable run of layers of a sandbox into one equivalent layer each, and move live workspace sessions onto them."""
+        ...
+
+    async def export_changes(self, request: ExportChangesInput, call: ToolCall) -> ExportChangesOutput:
+        """Fold every published layer above the base into one set of changes, check it, and apply it to a directory of this machine (dir) or write it as an archive (tar, tar-zst)."""
         ...

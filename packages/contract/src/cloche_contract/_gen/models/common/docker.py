@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import MISSING, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 
 class WorkspaceDirectory(BaseModel):
@@ -114,4 +114,92 @@ class ManagedSandbox(BaseModel):
     shared_base: Annotated[SharedBase | None, Field(json_schema_extra={"x-disclosure": "operator"})]
     """
     The base that it stands on, or null where it has none yet.
+    """
+
+
+class SquashedLayers(BaseModel):
+    """
+    Layers that became one.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+    )
+    squashed_layer_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    The layer that stands for them.
+    """
+    replaced_layer_ids: Annotated[
+        list[StrictStr],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=500),
+    ]
+    """
+    Those layers, newest first.
+    """
+    replaced_layers: Annotated[
+        Literal["reclaimed", "leased"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    Whether the replaced layers are gone, or kept as long as a session reads them.
+    """
+    blocked_reasons: Annotated[
+        list[StrictStr] | MISSING,
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=100),
+    ] = MISSING
+    """
+    Why they are still there, sorted.
+    """
+
+
+class SessionDisposition(BaseModel):
+    """
+    What a squash did with a live session.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+    )
+    session_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    The session.
+    """
+    disposition: Annotated[
+        Literal["session_gone", "identity", "migrated", "leased", "faulty"],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    What a squash did with a live session: nothing to do (identity), it reads the compact layers now (migrated), it keeps the old ones until it ends (leased), it ended meanwhile (session_gone), or it could not be kept and was destroyed (faulty).
+    """
+    reason: Annotated[StrictStr | MISSING, Field(json_schema_extra={"x-disclosure": "operator"})] = MISSING
+    """
+    Why, where it was not migrated.
+    """
+
+
+class SessionFault(BaseModel):
+    """
+    A session that could not be kept.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+    )
+    session_id: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    The session.
+    """
+    class_detail: Annotated[StrictStr, Field(json_schema_extra={"x-disclosure": "operator"})]
+    """
+    What failed.
+    """
+    lease_errors: Annotated[
+        list[StrictStr] | MISSING,
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=16),
+    ] = MISSING
+    """
+    What failed while its layers were given up.
     """
