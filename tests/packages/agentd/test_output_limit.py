@@ -6,10 +6,13 @@ Source: faults O11 (piston#301): SIGKILL without a reason; here a typed stop rea
 from __future__ import annotations
 
 import uuid
+from typing import cast
 
 import pytest
 
+from cloche_agentd.execution import Run
 from cloche_agentd.output_budget import OutputBudget
+from cloche_agentd.sink import ExecutionSink
 from tests.packages.agentd.plain_agent import Client, PlainAgent, Ran, processes_with
 from tests.packages.agentd.test_tasks import ended, output, refusal, start
 
@@ -136,3 +139,13 @@ def test_the_budget_tells_once() -> None:
     budget = OutputBudget(3, lambda: told.append("spent"))
     assert [budget.take(piece) for piece in (b"ab", b"c", b"de", b"f")] == [b"ab", b"c", b"", b""]
     assert told == ["spent"]
+
+
+async def test_an_end_that_comes_behind_too_much_output_is_not_waited_for_in_vain() -> None:
+    """What was printed last arrives just before the end; an interrupt for it would find nothing to interrupt."""
+    run = Run(cast("ExecutionSink", None), 1)  # nothing is written here
+    run.budget.take(b"ab")
+    run.tell(("done", {}))
+    assert await run.wait(None) == ("output_limit", None)
+    run.again()
+    assert await run.wait(0) == ("done", {})

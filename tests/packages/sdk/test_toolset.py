@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -12,6 +12,7 @@ import pytest
 from cloche_contract.errors import ProviderFailed, ProviderUnavailable
 from cloche_contract.kernel.toolset import ToolSetOptions
 from cloche_sdk import Doors
+from cloche_sdk.process_reader import ProcessReader
 from cloche_sdk.toolset import open_toolset
 from cloche_testkit.markers import MARKERS
 from cloche_testkit.plane import ScriptedPlane
@@ -166,22 +167,30 @@ async def test_a_lost_default_is_told_once(doors: Doors, scripted_plane: Scripte
 
 
 async def test_a_sandbox_that_dies_under_a_command_is_data_and_then_replaced(
-    tools: Tools, unsandboxed_plane: ScriptedPlane, tmp_path: Path
+    tools: Tools, unsandboxed_plane: ScriptedPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """D5: the partial output, `sandbox_lost`, no invented exit code; the next call has a fresh sandbox."""
     await tools.call("run_command", command="true")
     [first] = unsandboxed_plane.alive
-    running = tmp_path / "running"
+    printed = anyio.Event()
     results: list[dict[str, Any]] = []
 
-    async def run() -> None:
-        results.append(await tools.call("run_command", command=f"echo so far; touch {running}; sleep 100"))
+    class Watched(ProcessReader):
+        """Tells when output has arrived here: what a file inside tells may be ahead of it."""
 
+        def take(self, message: Mapping[str, Any]) -> None:
+            super().take(message)
+            if self.offset:
+                printed.set()
+
+    async def run() -> None:
+        results.append(await tools.call("run_command", command="echo so far; sleep 100"))
+
+    monkeypatch.setattr("cloche_sdk.commands.ProcessReader", Watched)
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
-            while not await anyio.Path(running).exists():
-                await anyio.lowlevel.checkpoint()
+            await printed.wait()
             await unsandboxed_plane.expire(first)
     [result] = results
     assert (result["stop_reason"], result["exit_code"], result["stdout"]) == ("sandbox_lost", -1, "so far\n")
@@ -251,3 +260,29 @@ async def test_a_warm_provider_that_fails_is_reported_by_the_first_call(
     async with open_tools(doors) as tools:
         scripted_plane.script.fail_next("create", ProviderUnavailable())
         assert (await tools.refused("run_command", command="true"))["code"] == "provider_unavailable"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "curl: (6) Could not resolve host: example.com",
+        "[Errno -3] Temporary failure in name resolution",
+        "Error: getaddrinfo EAI_AGAIN example.com",
+        "ping: connect: Network is unreachable",
+    ],
+)
+async def test_what_finds_no_host_is_told_that_a_sandbox_has_no_network(tools: Tools, said: str) -> None:
+    """Whoever is not told tries again and again. What succeeds, or fails for another reason, is not told."""
+    note = "It looked for a host in vain."
+    command = f"echo '{said}' >&2; exit {{}}"
+    assert (await tools.call("run_command", command=command.format(6)))["note"].startswith(note)
+    assert "note" not in await tools.call("run_command", command=command.format(0))
+    assert "note" not in await tools.call("run_command", command="echo 'no such file' >&2; exit 1")
+    assert (await tools.call("run_code", code=f"raise OSError({said!r})"))["note"].startswith(note)
+    made = await tools.call("start_task", command=command.format(7))
+    ids = {"sandbox_id": made["sandbox_id"], "task_id": made["task_id"]}
+    await tools.call("get_task", **ids, wait=45)
+    with anyio.fail_after(60):
+        while (found := await tools.call("get_task", **ids))["state"] == "running":
+            await tools.call("get_task", **ids, wait=45, stderr_offset=found["stderr_size"])
+    assert found["note"].startswith(note)

@@ -15,7 +15,7 @@ from cloche_contract.sandbox import RunCodeInput
 from .code import CodeRequest
 from .results import CommandResult, Denial, Execution
 
-__all__ = ["code_request", "denied_note", "shown_command", "shown_execution"]
+__all__ = ["code_request", "denied_note", "no_network_note", "shown_command", "shown_execution"]
 
 RESULT_TEXT_CHARS = 30_000
 ERROR_CHARS = 10_000
@@ -42,6 +42,16 @@ _ASKED = "It seems to have waited for input, and there is none: pass the answer 
 # The last words of a program that wants an answer, or the complaint of one that got none.
 _PROMPT = re.compile(r"(?:[?:>]|\[[yY]/[nN]\]|\([yY](?:es)?/[nN]o?\))[ \t]*\Z|\bEOF(?:Error\b| when reading a line\b)")
 _PROMPT_CHARS = 500
+_NO_NETWORK = (
+    "It looked for a host in vain. A sandbox reaches the network only where its operator opened it before it was made "
+    "(for local sandboxes ABX_LOCAL_EGRESS lists what); trying again does not help."
+)
+# How C libraries, curl, Python, Java and node say that there is no name server and no route.
+_UNREACHED = re.compile(
+    r"[Cc]ould ?n[o']t resolve host|[Nn]ame resolution|Name or service not known|[Nn]etwork is unreachable"
+    r"|UnknownHostException|\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b"
+)
+_UNREACHED_CHARS = 4_000
 _RESULTS_CUT = "Some displayed results were left out."
 
 
@@ -109,6 +119,8 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
         yield _ASKED
     if result.denied:
         yield denied_note(result.denied)
+    elif result.exit_code != 0 and (note := no_network_note(*_ends(result))) is not None:
+        yield note
     if result.stop_reason == "sandbox_lost":
         yield _SANDBOX_LOST
     elif isinstance(result, Execution):
@@ -128,6 +140,20 @@ def _asked(result: CommandResult) -> bool:
         return True
     ends = (captured.tail or captured.head for captured in (result.stdout_captured, result.stderr_captured))
     return any(_PROMPT.search(end[-_PROMPT_CHARS:]) is not None for end in ends)
+
+
+def _ends(result: CommandResult) -> Iterator[str]:
+    """The last words of what failed."""
+    for captured in (result.stdout_captured, result.stderr_captured):
+        yield captured.tail or captured.head
+    if isinstance(result, Execution) and result.error is not None:
+        yield result.error.value
+
+
+def no_network_note(*texts: str) -> str | None:
+    """What to know where the last words of something that failed say that it found no host."""
+    found = any(_UNREACHED.search(text[-_UNREACHED_CHARS:]) is not None for text in texts)
+    return _NO_NETWORK if found else None
 
 
 def denied_note(denied: Sequence[Denial]) -> str:

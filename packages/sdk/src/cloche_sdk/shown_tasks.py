@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .shown import denied_note
+from .shown import denied_note, no_network_note
 from .task_text import TaskText
 from .tasks import TaskInfo, TaskReport
 
@@ -51,6 +51,8 @@ def shown_report(report: TaskReport, sandbox_id: str) -> dict[str, Any]:
         notes.append(_TOO_MUCH)
     if info.denied:
         notes.append(denied_note(info.denied))
+    elif info.state == "failed" and (note := no_network_note(report.stdout.text, report.stderr.text)) is not None:
+        notes.append(note)
     if notes:
         shown["note"] = " ".join(notes)
     return shown
