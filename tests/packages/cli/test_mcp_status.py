@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -53,7 +54,11 @@ def _server(tmp_path: Path, *words: str) -> Generator[tuple[subprocess.Popen[str
             assert process.stderr is not None
             line = process.stderr.readline()
             assert "Serving MCP on " in line
-            yield process, line.split()[3].rstrip(".")
+            url = line.split()[3].rstrip(".")
+            # It says so before it listens to signals: an answer shows that it does.
+            with urllib.request.urlopen(f"{url.removesuffix('mcp')}health", timeout=WITHIN_S) as answer:
+                assert answer.status == 200
+            yield process, url
         finally:
             process.kill()
 
