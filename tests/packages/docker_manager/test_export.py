@@ -35,7 +35,7 @@ def frame(head: dict[str, Any], payload: bytes = b"") -> bytes:
 def named(kind: str, path: bytes, content: bytes = b"", **more: Any) -> bytes:
     facts: dict[str, Any] = {"kind": kind, "path": base64.b64encode(path).decode()}
     if kind in ("file", "folder", "symlink"):
-        facts |= {"mode": 0o644, "mtime_s": 1_000_000_000, "mtime_ns": 5}
+        facts |= {"mode": 0o755 if kind == "folder" else 0o644, "mtime_s": 1_000_000_000, "mtime_ns": 5}
     if kind == "file":
         facts["size"] = len(content)
     return frame(facts | more, content)
