@@ -165,7 +165,7 @@ def test_l8_a_creation_in_progress_and_the_objects_of_others_are_left_alone(benc
     make_objects(bench, Registry(tmp_path / "another"), theirs)
     bench.engine.api.create_container(BUSYBOX, ["/bin/busybox", "true"], name="somebody")
     before = names(bench)
-    assert prune(bench.environ, dry_run=False) == []
+    assert prune(own_cache(bench, tmp_path), dry_run=False) == []
     assert names(bench) == before
     for name in ("somebody", mine.container, theirs.container):
         bench.engine.api.remove_container(name, force=True)
@@ -185,13 +185,19 @@ def test_l18_a_ready_sandbox_whose_container_is_gone_becomes_failed(bench: Bench
     assert registry.get("sbox-1").state == "failed"
 
 
-def test_prune_tells_before_it_removes_what_nobody_uses(bench: Bench) -> None:
+def own_cache(bench: Bench, folder: Path) -> dict[str, str]:
+    """What the other tests share is not pruned away."""
+    return {**bench.environ, "ABX_DOCKER_CACHE_DIR": str(folder / "cache")}
+
+
+def test_prune_tells_before_it_removes_what_nobody_uses(bench: Bench, tmp_path: Path) -> None:
     """Issue 7, part 6: orphans by label, and nothing else; a dry run removes nothing."""
     registry = Registry(Path(bench.environ["ABX_DOCKER_STATE_DIR"]))
     make_objects(bench, registry, record("sbox-orphan"))
-    told = prune(bench.environ, dry_run=True)
+    environ = own_cache(bench, tmp_path)
+    told = prune(environ, dry_run=True)
     assert [one.kind for one in told if one.kind in ("container", "volume")] == ["container", "volume"]
     assert len(names(bench)) == 2
-    assert [one for one in prune(bench.environ, dry_run=False) if one.kind in ("container", "volume")] == told[:2]
+    assert [one for one in prune(environ, dry_run=False) if one.kind in ("container", "volume")] == told[:2]
     assert names(bench) == set()
     assert registry.labels == {LABEL_MANAGER: registry.manager}
