@@ -48,7 +48,7 @@ def _show_folder(patch: pytest.MonkeyPatch, library_folder: str) -> None:
     assert found is not None
     template = replace(found, library_folder=library_folder)
 
-    def only_this(_name: str) -> templates.Template:
+    def only_this(_name: str, _state_path: str | None = None) -> templates.Template:
         return template
 
     patch.setattr(templates, "find_template", only_this)

@@ -359,9 +359,17 @@ class ReferencePlatform:
             return
         async with await self._reached(held) as agent:
             await agent.send(_to_one_request(seen))
+
+            async def upwards() -> None:
+                await _carry(buffered, agent)
+                # The client has gone away. What waits for the agent is woken by this, not cancelled: anyio's unix
+                # sockets do not take a cancellation in the moment in which there is something to read.
+                await agent.aclose()
+
             async with anyio.create_task_group() as both:
-                both.start_soon(_carry, buffered, agent, both)
-                await _carry(agent, client, both)
+                both.start_soon(upwards)
+                await _carry(agent, client)
+                both.cancel_scope.cancel()
 
     async def _reached(self, held: Held) -> ByteStream:
         if held.record.agent is None:
@@ -400,9 +408,8 @@ def _to_one_request(seen: Seen) -> bytes:
     return b"\r\n".join([first, b"Connection: close", *kept]) + b"\r\n\r\n"
 
 
-async def _carry(source: ByteReceiveStream, target: ByteStream, both: TaskGroup) -> None:
-    try:
+async def _carry(source: ByteReceiveStream, target: ByteStream) -> None:
+    """Pass on what comes, until one side has gone away or said everything."""
+    with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
         while True:
             await target.send(await source.receive())
-    except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        both.cancel_scope.cancel()  # one side has gone away, or said everything
