@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import pytest
 
 from cloche_contract.errors import BackendUnavailable, ConfigurationInvalid, InvalidArgument, UnsupportedOperation
@@ -388,8 +389,10 @@ async def test_sandboxes_with_a_list_leave_nothing_behind(folder: Path, usable: 
                 await provider.kill(KillRequest(sandbox_id=sandbox.id))
             await until_gone(pid)
             counts.append(len(os.listdir(f"/proc/{zygote}/fd")))
-        # A spare keeper that is being made holds one more.
-        assert max(counts[1:]) - min(counts[1:]) <= 1
+        # A spare keeper that is being made holds one more, and what the zygote practises holds some for a moment.
+        with anyio.fail_after(20):
+            while len(os.listdir(f"/proc/{zygote}/fd")) > min(counts) + 1:
+                await anyio.sleep(0.05)
         assert _egress_pids(folder / "state") == []
 
 
