@@ -130,7 +130,8 @@ async def test_a_connection_that_sends_no_request_is_closed(
 
 SMALL = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+files = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 from cloche_mcp_http import create_mcp_app
 from cloche_mcp_http.server import bind, serve
 environ = {"ABX_PROVIDER": "scripted", "ABX_AUDIT_FILE": "off"}
@@ -138,19 +139,20 @@ sys.exit(serve(create_mcp_app(environ=environ), bind("127.0.0.1", 0, guarded=Fal
 """
 
 
-async def test_half_open_connections_up_to_the_descriptor_limit_leave_the_server_answering() -> None:
-    """The issue: thousands of half-open connections; the limit is 128 files here, so hundreds are enough."""
+@pytest.mark.soak
+async def test_half_open_connections_up_to_the_descriptor_limit_leave_the_server_answering(scale: int) -> None:
+    """The issue: thousands of half-open connections; a limit of 128 files needs only hundreds."""
     environ = {**os.environ, "CLOCHE_TESTKIT_UNSANDBOXED": "1"}
-    process = await anyio.open_process([sys.executable, "-c", SMALL], stdout=None, env=environ)
+    process = await anyio.open_process([sys.executable, "-c", SMALL, str(128 * scale)], stdout=None, env=environ)
     try:
-        with anyio.fail_after(60):
+        with anyio.fail_after(60 * scale):
             assert process.stderr is not None
             said = b""
             while b"/mcp" not in said:
                 said += await process.stderr.receive()
             server = Served(int(said.partition(b"127.0.0.1:")[2].partition(b"/")[0]), None)
             async with AsyncExitStack() as held, raw(server) as client:
-                for _ in range(300):
+                for _ in range(300 * scale):
                     await held.enter_async_context(await anyio.connect_tcp("127.0.0.1", server.port))
                 await client.value("list_sandboxes")
             async with raw(server) as other:
