@@ -155,7 +155,7 @@ LEAVES = (
 def test_cancel_ends_everything_that_the_task_started(fresh_agent: PlainAgent) -> None:
     """Checklist 305: also what ignores SIGTERM and what left session and pipes; again is harmless."""
     with fresh_agent.client() as client:
-        task_id = start(client, LEAVES + "trap 'echo bye; exit 3' TERM; while :; do sleep 0.01; done")
+        task_id = start(client, LEAVES + "trap 'echo bye; exit 3' TERM; sleep 600 & wait")
         while b"ready" not in output(get(client, task_id, wait_ms=ENDED_WITHIN_MS)):
             pass
         report = get(client, task_id, verb="Cancel")

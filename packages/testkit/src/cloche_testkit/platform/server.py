@@ -362,9 +362,10 @@ class ReferencePlatform:
 
             async def upwards() -> None:
                 await _carry(buffered, agent)
-                # The client has gone away. What waits for the agent is woken by this, not cancelled: anyio's unix
-                # sockets do not take a cancellation in the moment in which there is something to read.
-                await agent.aclose()
+                # The client has gone away: the agent is told, and ends the connection. Nothing is cancelled that reads
+                # from it: anyio's unix sockets fail where that meets the moment in which there is something to read.
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                    await agent.send_eof()
 
             async with anyio.create_task_group() as both:
                 both.start_soon(upwards)
