@@ -184,7 +184,7 @@ def zygote_pid() -> int:
     """
     give_up = time.monotonic() + 5
     while time.monotonic() < give_up:
-        for pid in sorted(_own_children(), reverse=True):
+        for pid in sorted(_own_children(), key=_started, reverse=True):
             with suppress(OSError):
                 arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
                 if b"from cloche_local import zygote" in arguments:
@@ -201,6 +201,13 @@ def _own_children() -> set[int]:
         with suppress(OSError):
             children.update(map(int, Path(f"/proc/self/task/{thread}/children").read_text().split()))
     return children
+
+
+def _started(pid: int) -> int:
+    """When a process began, in ticks since the boot: its number tells nothing, for numbers begin again."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    return 0
 
 
 def is_running(pid: int) -> bool:
