@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import signal
 import socket
 from typing import Final
 
@@ -21,6 +22,7 @@ from .rehearsal import rehearse
 LIVES: Final = 8
 """As often as Python runs a function before it adapts it."""
 _TOKEN: Final = "practice"
+_LONGEST_S: Final = 2.0
 
 
 def practise(folder: str) -> None:
@@ -36,7 +38,11 @@ def practise(folder: str) -> None:
     init_link.close()
     mask, descriptors = os.umask(0o022), resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        asyncio.run(_live(link, folder))
+        asyncio.run(asyncio.wait_for(_live(link, folder), _LONGEST_S))
+    except TimeoutError:
+        # Whoever forks from us waits meanwhile: no practice is better than a long one.
+        os.kill(child, signal.SIGKILL)
+        raise
     finally:
         os.umask(mask)
         resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
