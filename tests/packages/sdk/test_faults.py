@@ -84,7 +84,8 @@ async def test_o7_endless_output_is_bounded_while_it_is_read(tools: Tools) -> No
     await tools.call("run_command", command="true")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = await tools.call("run_command", command="yes 0123456789012345678901234567890123456789", timeout=2)
-    assert result["timed_out"]
+    # A quick machine prints all that it may before its time is up.
+    assert result["timed_out"] or result["stop_reason"] == "output_limit"
     assert result["stdout_bytes"] > 5_000_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000
 
