@@ -121,10 +121,6 @@ class Platform:
             pause_s *= 2
         raise ProviderUnavailable
 
-    async def aclose(self) -> None:
-        """Close its connections."""
-        await self._http.aclose()
-
 
 # What must not be done twice.
 _MAKES = frozenset({"create_sandbox", "create_sandbox_v1"})

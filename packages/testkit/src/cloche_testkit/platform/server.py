@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteStream, SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import ByteReceiveStream, ByteStream, SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import ValidationError
 
@@ -135,9 +135,9 @@ class ReferencePlatform:
             finally:
                 tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
-                    await self._clear(tasks)
+                    await self._clear()
 
-    async def _clear(self, tasks: TaskGroup) -> None:
+    async def _clear(self) -> None:
         for held in list(self._held.values()):
             await self._kill(held)
 
