@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import shutil
 import signal
@@ -21,8 +22,11 @@ from pathlib import Path
 from typing import Any
 
 START_S = 60
+# Wide: Docker's own has room for 31 networks, and those of the machine and of killed test runs count.
+ADDRESS_POOL = "10.213.0.0/16"
 BUSYBOX = "cloche-test/busybox:latest"
 PYTHON = "cloche-test/python:latest"
+_NETWORK_ID = re.compile(rb"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,9 @@ def busybox() -> Path | None:
 
 
 @contextmanager
-def running_engine() -> Generator[TestEngine]:
+def running_engine(address_pool: str = ADDRESS_POOL) -> Generator[TestEngine]:
     """Start an engine, and end it with all that it made, whatever happens meanwhile."""
+    _sweep()
     # AF_UNIX paths are short: not below pytest's own temporary directory.
     folder = Path(tempfile.mkdtemp(prefix="cloche-dockerd-"))
     # An empty configuration: not the one of an engine that this machine may have.
@@ -62,6 +67,7 @@ def running_engine() -> Generator[TestEngine]:
         *("--host", f"unix://{folder}/sock", "--pidfile", str(folder / "pid"), "--config-file", str(folder / "config")),
         # Networks are those that are asked for; publishing goes through docker-proxy; the host stays as it is.
         *("--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"),
+        *("--default-address-pool", f"base={address_pool},size=28"),
     ]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -120,6 +126,20 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _sweep() -> None:
+    """Remove what the engines of killed test runs left: a folder with mounts, and bridges in this network namespace."""
+    for folder in Path(tempfile.gettempdir()).glob("cloche-dockerd-*"):
+        # One that has no socket just starts, or ends.
+        if not (folder / "sock").exists() or _answers(f"unix://{folder}/sock"):
+            continue
+        networks = folder / "data/network/files/local-kv.db"
+        for found in set(_NETWORK_ID.findall(networks.read_bytes() if networks.exists() else b"")):
+            bridge = f"br-{found[:12].decode()}"
+            if Path("/sys/class/net", bridge).exists() and shutil.which("ip"):
+                subprocess.run(["ip", "link", "delete", bridge], check=False)
+        _remove(folder)
 
 
 def _remove(folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from cloche_contract.errors import BackendUnavailable, ImageNotFound
 from cloche_docker_manager.doctor import diagnose
 from cloche_docker_manager.engine import Engine, Place, find_engine
+from tests import docker_engine
 from tests.docker_engine import BUSYBOX, PYTHON
 from tests.packages.docker_manager.conftest import Bench
 
@@ -118,6 +119,22 @@ def test_every_local_image_is_listed_once_and_untagged_ones_by_id(bench: Bench) 
         bench.engine.api.remove_image(untagged)
     finally:
         engine.close()
+
+
+@pytest.mark.skipif(bool(docker_engine.missing()), reason=docker_engine.missing() or "an engine can be started")
+def test_an_engine_without_free_addresses_is_told_as_that() -> None:
+    """Its own pool has 31 networks; whoever has made them needs to know what to remove."""
+    with docker_engine.running_engine(address_pool="10.214.0.0/28") as started:
+        engine = Engine(Place(started.url, "DOCKER_HOST"))
+        try:
+            engine.ensure_network("first", {}, {})
+            engine.ensure_network("first", {}, {})
+            with pytest.raises(BackendUnavailable) as told:
+                engine.ensure_network("second", {}, {})
+        finally:
+            engine.close()
+    assert told.value.details == {"cause": "docker_networks_used_up"}
+    assert "docker network prune" in told.value.hint
 
 
 def _tar_of_nothing() -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -89,7 +90,7 @@ def test_a_stop_in_the_middle_of_writing_leaves_the_old_record(tmp_path: Path, m
     for step in ("fsync", "rename"):
         with monkeypatch.context() as patched:
             patched.setattr(os, step, _stop)
-            with pytest.raises(OSError, match="stopped"):
+            with pytest.raises(BackendUnavailable):
                 registry.put(record(state="failed"))
         assert registry.all() == [record()]
         assert [path.name for path in (tmp_path / "records").iterdir()] == ["sbox-1.json"]
@@ -117,6 +118,21 @@ def test_a_record_that_somebody_works_on_is_refused_and_an_abandoned_one_taken(t
     assert told.value.details == {"state": state}
     registry.put(record(state=state, owner=ended_owner()))
     assert registry.take("sbox-1", ("ready", "failed"), "stopping").owner == this_process()
+
+
+def test_a_record_that_cannot_be_written_is_a_typed_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is the caller's to mend: cause and fix, not an internal error."""
+
+    def full(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    registry = Registry(tmp_path)
+    registry.put(record())
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BackendUnavailable) as told:
+        registry.settle(record(), "failed")
+    assert told.value.details == {"cause": "docker_state_unusable"}
+    assert registry.get("sbox-1") == record()
 
 
 def test_a_state_directory_that_cannot_be_used_is_a_typed_error(tmp_path: Path) -> None:

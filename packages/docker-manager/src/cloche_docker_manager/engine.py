@@ -21,11 +21,9 @@ from cloche_contract.errors import BackendCause, BackendUnavailable, ClocheError
 TIMEOUT_S = 60
 _OLDEST_API = (1, 41)
 _DEFAULT_SOCKET = "unix:///var/run/docker.sock"
+# "could not find an available, non-overlapping IPv4 address pool", "all predefined address pools have been …".
+_NO_ADDRESSES = re.compile(r"address pool", re.IGNORECASE)
 _NETWORK_WORDS = re.compile(r"iptables|bridge|network controller|endpoint", re.IGNORECASE)
-
-
-class EngineNotFound(LookupError):
-    """The engine has no object of that name."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +269,7 @@ def _told(*, missing: ClocheError | None = None, absent_is_fine: bool = False) -
         yield
     except errors.NotFound as exc:
         if not absent_is_fine:
-            raise missing or EngineNotFound() from exc
+            raise missing or _refused(exc) from exc
     except errors.APIError as exc:
         raise _refused(exc) from exc
     except (errors.TLSParameterError, ssl.SSLError) as exc:
@@ -283,6 +281,8 @@ def _told(*, missing: ClocheError | None = None, absent_is_fine: bool = False) -
 
 def _refused(exc: Any) -> ClocheError:
     status = int(exc.status_code or 500)
+    if _NO_ADDRESSES.search(str(exc.explanation or "")):
+        return BackendUnavailable(cause="docker_networks_used_up")
     if status >= 500 and _NETWORK_WORDS.search(str(exc.explanation or "")):
         return BackendUnavailable(cause="docker_network_blocked")
     return ProviderFailed(http_status=status)

@@ -78,12 +78,10 @@ class Registry:
         """
         self._folder = state_dir / "records"
         self._lock = state_dir / "lock"
-        try:
+        with _told():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.chmod(state_dir, 0o700)
             self.manager = self._identity(state_dir / "manager")
-        except OSError as exc:
-            raise BackendUnavailable(cause="docker_state_unusable") from exc
 
     def _identity(self, path: Path) -> str:
         """The value of our labels: other managers of the same engine have another one."""
@@ -138,9 +136,14 @@ class Registry:
     # -- writing --------------------------------------------------------------------------------------------------
 
     def put(self, record: Record) -> None:
-        """Write a record in place of what was there."""
+        """Write a record in place of what was there.
+
+        Raises:
+            BackendUnavailable: the state directory cannot be written; the record is as it was.
+        """
         data = {"version": _VERSION, **asdict(record)}
-        write_atomically(self._path(record.id), json.dumps(data).encode())
+        with _told():
+            write_atomically(self._path(record.id), json.dumps(data).encode())
 
     def take(self, sandbox_id: str, wanted: tuple[State, ...], state: State) -> Record:
         """Put a record into another state, as its owner from now on.
@@ -164,19 +167,29 @@ class Registry:
         return settled
 
     def remove(self, sandbox_id: str) -> None:
-        with suppress(FileNotFoundError):
+        with _told(), suppress(FileNotFoundError):
             self._path(sandbox_id).unlink()
             _sync_folder(self._folder)
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
         """Be the only manager of this user that takes a record, or makes something that all of them share."""
-        fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with _told():
+            fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield
         finally:
             os.close(fd)
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """Name what cannot be used where a folder is full, read-only or somebody else's."""
+    try:
+        yield
+    except OSError as exc:
+        raise BackendUnavailable(cause="docker_state_unusable") from exc
 
 
 def _record(data: Mapping[str, Any]) -> Record:

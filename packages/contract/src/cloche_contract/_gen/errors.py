@@ -1300,6 +1300,10 @@ CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
         "The Docker Engine cannot set up its network.",
         "Install iptables where the engine runs and load its kernel modules, then restart the engine.",
     ),
+    "docker_networks_used_up": (
+        "The Docker Engine has no addresses left for another network.",
+        "Remove networks that nobody uses with docker network prune, or set default-address-pools in the engine's daemon.json.",
+    ),
     "docker_not_linux": (
         "The Docker Engine runs no Linux containers.",
         "Switch it to Linux containers, or use another engine.",
