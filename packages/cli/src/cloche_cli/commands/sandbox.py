@@ -115,6 +115,18 @@ def _network(sandbox_id: str, allow: tuple[str, ...], remove: tuple[str, ...]) -
     return update_network(sandbox_id, allow, remove)
 
 
+def _upload(sandbox_id: str, file: str, path: str | None) -> int:
+    from cloche_cli.copying import upload
+
+    return upload(sandbox_id, file, path)
+
+
+def _download(sandbox_id: str, path: str, file: str | None) -> int:
+    from cloche_cli.copying import download
+
+    return download(sandbox_id, path, file)
+
+
 def _watch(sandbox_id: str, path: str, recursive: bool, timeout: int | None) -> int:
     from cloche_cli.watch import watch_directory
 
@@ -296,6 +308,46 @@ network = command(
     ],
 )
 
+upload = command(
+    "upload",
+    _upload,
+    help=(
+        "Put a file into a sandbox, or every file below a folder; - is stdin. Each file has its mode, and is there "
+        "when all of it is; a file that was there is replaced. Links are left out.\n\n"
+        "PATH is absolute or relative to the home of the sandbox; with / at its end the name is kept. Without PATH the "
+        "file lands in that home."
+    ),
+    examples=[
+        "abx sandbox upload sb-7f3a data.csv",
+        "abx sandbox upload sb-7f3a ./project /home/user/project",
+        "tar -c src | abx sandbox upload sb-7f3a - src.tar",
+    ],
+    params=[
+        _id(),
+        click.Argument(["file"], type=Text(4096), metavar="FILE|FOLDER|-"),
+        click.Argument(["path"], type=Text(4096), metavar="[PATH]", required=False),
+    ],
+)
+
+download = command(
+    "download",
+    _download,
+    help=(
+        "Take a file of any size out of a sandbox, to FILE, into a folder, or to stdout (-). Without FILE it lands "
+        "here under its own name. A file that is there is replaced when all of the new one has arrived."
+    ),
+    examples=[
+        "abx sandbox download sb-7f3a report.pdf",
+        "abx sandbox download sb-7f3a /home/user/out.parquet ./results/",
+        "abx exec --sandbox sb-7f3a -- tar -cf out.tar out && abx sandbox download sb-7f3a out.tar - | tar -x",
+    ],
+    params=[
+        _id(),
+        click.Argument(["path"], type=Text(4096), metavar="PATH"),
+        click.Argument(["file"], type=Text(4096), metavar="[FILE|FOLDER|-]", required=False),
+    ],
+)
+
 watch = command(
     "watch",
     _watch,
@@ -336,6 +388,8 @@ sandbox: click.Group = LazyGroup(
             ("get", "get"),
             ("inspect", "inspect"),
             ("endpoint", "endpoint"),
+            ("upload", "upload"),
+            ("download", "download"),
             ("diff", "diff"),
             ("logs", "logs"),
             ("network", "network"),
