@@ -7,6 +7,7 @@ quickly.
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -50,7 +51,27 @@ def notes_folder(environ: Mapping[str, str], configured: str | None) -> str:
 
 @contextmanager
 def noted(folder: str, transport: str, url: str | None, now: float) -> Generator[None]:
-    """Note this process as a server for the duration of the block. A note that cannot be written is done without."""
+    """Note this process as a server for the duration of the block. A note that cannot be written is done without.
+
+    A signal that would end the process waits from here on until the server listens to it, or the note is gone.
+    """
+    with _signals_held():
+        yield from _noted(folder, transport, url, now)
+
+
+@contextmanager
+def _signals_held() -> Generator[None]:
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _noted(folder: str, transport: str, url: str | None, now: float) -> Generator[None]:
     pid = os.getpid()
     server = RunningServer(pid, _identity(pid), _host(), transport, url, now, _name_of(os.getppid()))
     path = os.path.join(folder, f"{_host()}-{pid}.json")

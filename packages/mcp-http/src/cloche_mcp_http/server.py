@@ -15,6 +15,7 @@ import threading
 from collections.abc import Generator
 
 import anyio
+import anyio.abc
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -96,7 +97,8 @@ class HttpServer(uvicorn.Server):
     async def serve_until_signal(self, listener: socket.socket) -> None:
         """Serve; return when a signal has ended the server and everything that it owned."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._end_on_signal)
+            # First of all: what starts a process below must not hand it signals that are held back.
+            await tasks.start(self._end_on_signal)
             await self.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
 
@@ -110,11 +112,14 @@ class HttpServer(uvicorn.Server):
         """Leave signals alone: uvicorn would end the process by the signal, as if it had not been expected."""
         yield
 
-    async def _end_on_signal(self) -> None:
+    async def _end_on_signal(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         wanted = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup means to outlive the terminal
             wanted.append(signal.SIGHUP)
         with anyio.open_signal_receiver(*wanted) as received:
+            # One that was held back while the server started arrives now.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, wanted)
+            task_status.started()
             async for number in received:
                 if not self.should_exit:
                     logger.info("ending", extra={"reason": number.name})

@@ -31,7 +31,8 @@ async def serve_connection(wire: Wire, server: Server[Any], session: Session, on
     """Serve until the client is gone or a signal arrives; return when the session is destroyed."""
     ending = Ending()
     async with anyio.create_task_group() as watchers:
-        watchers.start_soon(end_on_signal, ending)
+        # First of all: what starts a process below must not hand it signals that are held back.
+        await watchers.start(end_on_signal, ending)
         watchers.start_soon(end_with_parent, ending, wire.parent_pid)
         async with anyio.create_task_group() as owner:
             owner.start_soon(session.run)

@@ -9,6 +9,7 @@ import signal
 import threading
 
 import anyio
+import anyio.abc
 
 # A session has 4 s to destroy what it owns; with the last answers (0.5 s) that stays below 5.
 MAX_ENDING_S = 4.3
@@ -48,12 +49,19 @@ def _cut_off() -> None:
     os._exit(1)
 
 
-async def end_on_signal(ending: Ending) -> None:
-    """SIGTERM and SIGINT always; SIGHUP unless the process was started to ignore it (nohup)."""
+async def end_on_signal(
+    ending: Ending, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    """SIGTERM and SIGINT always; SIGHUP unless the process was started to ignore it (nohup).
+
+    One that was held back while the server started arrives now.
+    """
     wanted = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         wanted.append(signal.SIGHUP)
     with anyio.open_signal_receiver(*wanted) as received:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, wanted)
+        task_status.started()
         async for number in received:
             ending.begin(number.name)
 
