@@ -49,9 +49,7 @@ def _cut_off() -> None:
     os._exit(1)
 
 
-async def end_on_signal(
-    ending: Ending, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
-) -> None:
+async def end_on_signal(ending: Ending, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
     """SIGTERM and SIGINT always; SIGHUP unless the process was started to ignore it (nohup).
 
     One that was held back while the server started arrives now.
