@@ -35,6 +35,7 @@ abx = LazyGroup(
         "run": "cloche_cli.commands.run:run",
         "exec": "cloche_cli.commands.exec:exec_",
         "sandbox": "cloche_cli.commands.sandbox:sandbox",
+        "task": "cloche_cli.commands.task:task",
         "template": "cloche_cli.commands.template:template",
         "mcp": "cloche_cli.commands.mcp:mcp",
         "docker": "cloche_cli.commands.docker:docker",

@@ -40,6 +40,12 @@ def show_sandbox(sandbox_id: str) -> int:
     return run_async(lambda: _show(sandbox_id, invocation))
 
 
+def set_timeout(sandbox_id: str, seconds: int) -> int:
+    """Set the lifetime of one sandbox from now, and tell when it ends."""
+    invocation = current()
+    return run_async(lambda: _set_timeout(sandbox_id, seconds, invocation))
+
+
 def inspect_sandbox(sandbox_id: str) -> int:
     """Show mounts, users and limits of one sandbox."""
     invocation = current()
@@ -91,6 +97,15 @@ async def _show(sandbox_id: str, invocation: Invocation) -> int:
         invocation.emit(document)
     else:
         invocation.write("".join(f"{name:<14} {_shown(value)}\n" for name, value in document.items()))
+    return 0
+
+
+async def _set_timeout(sandbox_id: str, seconds: int, invocation: Invocation) -> int:
+    await AsyncSandbox.set_timeout_by_id(sandbox_id, seconds)
+    if invocation.json:
+        invocation.emit({"sandbox_id": sandbox_id, "timeout": seconds})
+    else:
+        invocation.write(f"{sandbox_id} lives for {seconds} s from now\n")
     return 0
 
 

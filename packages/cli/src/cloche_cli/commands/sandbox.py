@@ -133,6 +133,12 @@ def _watch(sandbox_id: str, path: str, recursive: bool, timeout: int | None) -> 
     return watch_directory(sandbox_id, path, recursive=recursive, timeout_s=timeout)
 
 
+def _timeout(sandbox_id: str, seconds: int) -> int:
+    from cloche_cli.sandboxes import set_timeout
+
+    return set_timeout(sandbox_id, seconds)
+
+
 def _kill(sandbox_ids: tuple[str, ...], all_: bool, provider: str | None) -> int:
     from cloche_cli.listing import kill_every_sandbox, kill_sandboxes
 
@@ -364,6 +370,14 @@ watch = command(
     ],
 )
 
+timeout = command(
+    "timeout",
+    _timeout,
+    help="Give a sandbox so many seconds to live from now, more or fewer than it had.",
+    examples=["abx sandbox timeout sb-7f3a 3600"],
+    params=[_id(), click.Argument(["seconds"], type=WholeNumber(1, 86400), metavar="SECONDS")],
+)
+
 kill = command(
     "kill",
     _kill,
@@ -394,6 +408,7 @@ sandbox: click.Group = LazyGroup(
             ("logs", "logs"),
             ("network", "network"),
             ("watch", "watch"),
+            ("timeout", "timeout"),
             ("kill", "kill"),
         ]
     },
