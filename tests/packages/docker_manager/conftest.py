@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,12 @@ def docker_with_images() -> Generator[TestEngine]:
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is delivered into containers is made once."""
     return tmp_path_factory.mktemp("docker-cache")
+
+
+@pytest.fixture(autouse=True)
+def internal_errors_are_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """A failure on a machine that nobody can look into tells its cause: the result of the call must not."""
+    caplog.set_level(logging.DEBUG, "cloche_contract.kernel.dispatch")
 
 
 @pytest.fixture
