@@ -6,8 +6,10 @@ import base64
 import json
 import os
 import stat
+import subprocess
+import sys
 import tarfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,79 +17,33 @@ import pytest
 import zstandard
 
 from cloche_contract.errors import DestinationNotAllowed, DestinationUnusable, ExportRejected
-from cloche_docker_manager.agent_link import AgentLink
+from cloche_docker_manager import archive as archive_writer
 from cloche_docker_manager.destination import allowed_destination
-from cloche_docker_manager.export import export
 from cloche_docker_manager.registry import Record
-from cloche_docker_manager.settings import ManagerSettings, read_settings
+from cloche_docker_manager.settings import ManagerSettings
 from tests.docker_engine import BUSYBOX
 from tests.packages.docker_manager.conftest import Bench
-from tests.packages.docker_manager.managed import Heard, opened, registry_of, run
-
-RECORD = Record("sbox-1", "/w", "i", "ready", "token", None, 1, 2)
-
-
-def frame(head: dict[str, Any], payload: bytes = b"") -> bytes:
-    data = json.dumps({**head, "payload": head.get("payload", len(payload))}).encode()
-    return len(data).to_bytes(4, "big") + data + payload
-
-
-def named(kind: str, path: bytes, content: bytes = b"", **more: Any) -> bytes:
-    facts: dict[str, Any] = {"kind": kind, "path": base64.b64encode(path).decode()}
-    if kind in ("file", "folder", "symlink"):
-        facts |= {"mode": 0o755 if kind == "folder" else 0o644, "mtime_s": 1_000_000_000, "mtime_ns": 5}
-    if kind == "file":
-        facts["size"] = len(content)
-    return frame(facts | more, content)
-
-
-def stream(*records: bytes, end: int | None = None) -> bytes:
-    begin = frame({"kind": "begin", "manifest_version": 3, "layer_ids": ["L000003-00000000"], "session_ids": []})
-    count = len(records) + 1 if end is None else end
-    return b"".join((begin, *records, frame({"kind": "end", "records": count})))
+from tests.packages.docker_manager.lying_agent import (
+    exported,
+    frame,
+    lay_out_destination,
+    left_in,
+    named,
+    settings_in,
+    stream,
+    tree,
+)
+from tests.packages.docker_manager.managed import opened, registry_of, run
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> ManagerSettings:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "state").mkdir()
-    return read_settings({"HOME": f"{tmp_path}/home", "ABX_DOCKER_STATE_DIR": f"{tmp_path}/state"})
+    return settings_in(tmp_path)
 
 
 @pytest.fixture
 def dest(tmp_path: Path) -> Path:
-    """A destination that has something already, beside something that must stay as it is."""
-    folder = tmp_path / "out/dest"
-    (folder / "kept").mkdir(parents=True)
-    (folder / "kept/file").write_text("old\n")
-    (folder / "away").symlink_to(tmp_path / "out/outside")
-    (tmp_path / "out/outside").mkdir()
-    (tmp_path / "out/outside/file").write_text("outside\n")
-    return folder
-
-
-def tree(folder: Path) -> dict[str, tuple[int, str]]:
-    """Every path with its kind, mode and content."""
-    found: dict[str, tuple[int, str]] = {}
-    for path in sorted(folder.rglob("*")):
-        mode = path.lstat().st_mode
-        content = os.readlink(path) if path.is_symlink() else path.read_text() if path.is_file() else ""
-        found[str(path.relative_to(folder))] = (mode, content)
-    return found
-
-
-async def exported(
-    monkeypatch: pytest.MonkeyPatch, data: bytes, place: Path, settings: ManagerSettings, kind: str = "dir"
-) -> Any:
-    """Export what an agent sends, cut into odd pieces."""
-
-    async def send(_link: AgentLink) -> AsyncIterator[bytes]:
-        for start in range(0, len(data), 7):
-            yield data[start : start + 7]
-
-    monkeypatch.setattr(AgentLink, "export", send)
-    environ = {"HOME": str(settings.workspace_roots[0])}
-    return await export(RECORD, str(place), kind, settings, environ, Heard().report)
+    return lay_out_destination(tmp_path)
 
 
 LONG = b"x" * 256
@@ -149,7 +105,7 @@ async def test_p14_p6_a_hostile_stream_writes_nothing_anywhere(
     with pytest.raises(ExportRejected):
         await exported(monkeypatch, HOSTILE[case], place, settings, kind)
     assert tree(dest.parent) == before
-    assert list(settings.state_dir.iterdir()) == []
+    assert left_in(settings) == []
 
 
 async def test_an_honest_stream_is_applied_clears_then_deletions_then_content(
@@ -196,6 +152,9 @@ async def test_w6_what_the_host_would_execute_is_left_out_and_told(
     assert found.written.left_out == [".git/config", ".git/hooks/pre-commit", "sub/.vscode/tasks.json"]
     assert not (dest / ".git/config").exists()
     assert (dest / ".gitignore").read_text() == "fine"
+    asked = await exported(monkeypatch, data, dest, settings, host_executed=True)
+    assert (asked.written.left_out, asked.written.files) == ([], 3)
+    assert (dest / "sub/.vscode/tasks.json").read_text() == "evil"
 
 
 async def test_an_archive_replaces_the_one_before_only_when_it_is_whole(
@@ -210,7 +169,7 @@ async def test_an_archive_replaces_the_one_before_only_when_it_is_whole(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        patched.setattr(archive_writer, "_write_members", full)
         with pytest.raises(DestinationUnusable):
             await exported(patched, data, place, settings, "tar")
     assert place.read_text() == "the one before\n"
@@ -274,6 +233,10 @@ async def test_work_of_a_real_sandbox_is_squashed_and_exported_in_every_format(b
         assert second.read_bytes() == first.read_bytes()
         with packed.open("rb") as stream_in, zstandard.ZstdDecompressor().stream_reader(stream_in) as unpacked:
             assert unpacked.read() == first.read_bytes()
+        assert dry_run(bench, sandbox) == [
+            *(("clear", "deep", False), ("delete", "b", False), ("file", "a", False), ("folder", "deep", False)),
+            *(("file", "deep/x", False), ("symlink", "link", False)),
+        ]
         applied = await tools.ok("export_changes", sandbox_id=sandbox, dest=str(project))
         assert (applied["deletes_applied"], applied["opaque_clears_applied"]) == (1, 1)
         assert sorted(str(path.relative_to(project)) for path in project.rglob("*")) == ["a", "deep", "deep/x", "link"]
@@ -282,6 +245,45 @@ async def test_work_of_a_real_sandbox_is_squashed_and_exported_in_every_format(b
             "invalid_request",
             "destination_not_allowed",
         )
+
+
+def abx(bench: Bench, *words: str) -> Any:
+    """What `abx --json docker …` prints."""
+    command = [str(Path(sys.executable).parent / "abx"), "--json", "docker", *words]
+    done = subprocess.run(command, env=bench.environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def dry_run(bench: Bench, sandbox_id: str) -> list[tuple[str, str, bool]]:
+    """Kind and path of each change, and whether the host would execute it."""
+    found = abx(bench, "export", sandbox_id, "--dry-run")["changes"]
+    return [(one["kind"], one["path"], one["host_executed"]) for one in found]
+
+
+async def test_w6_w8_a_person_lists_the_changes_first_and_asks_for_what_would_be_executed(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Faults W6, W8; issue 7, part 5: the list names every change, tracked by git or not, and nothing is written."""
+    project = bench.workspaces / "project"
+    project.mkdir()
+    (project / "a").write_text("a\n")
+    async with opened(bench.environ) as tools:
+        made = await tools.ok("create_sandbox", image=BUSYBOX, workspace_root=str(project))
+        record = registry_of(bench.environ).get(made["id"])
+        await run(record, "mkdir -p .git/hooks .vscode; echo evil >.git/hooks/pre-commit; echo {} >.vscode/tasks.json")
+        await run(record, "echo new >untracked")
+        before = tree(tmp_path / "workspaces")
+        listed = dry_run(bench, record.id)
+        assert [path for _kind, path, executed in listed if executed] == [".git/hooks/pre-commit", ".vscode/tasks.json"]
+        assert ("file", "untracked", False) in listed
+        assert tree(tmp_path / "workspaces") == before
+        told = await tools.ok("export_changes", sandbox_id=record.id, dest=str(tmp_path / "out"))
+        assert told["left_out"] == [".git/hooks/pre-commit", ".vscode/tasks.json"]
+        assert not (tmp_path / "out/.git/hooks/pre-commit").exists()
+        asked = abx(bench, "export", record.id, str(tmp_path / "out"), "--include-host-executed")
+        assert (asked["files_written"], "left_out" in asked) == (2, False)
+        assert (tmp_path / "out/.git/hooks/pre-commit").read_text() == "evil\n"
 
 
 async def test_an_agent_without_layers_and_a_sandbox_that_is_not_ready_are_typed_errors(bench: Bench) -> None:

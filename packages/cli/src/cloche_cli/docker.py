@@ -13,7 +13,7 @@ from cloche_contract.errors import BackendUnavailable
 
 def diagnose_docker() -> int:
     """Report what sandboxes in a Docker Engine need; status 0 when they can be made."""
-    _require_manager()
+    require_manager()
     from cloche_docker_manager.doctor import diagnose
 
     checks = diagnose(os.environ)
@@ -31,7 +31,7 @@ def diagnose_docker() -> int:
 
 def prune_docker(*, dry_run: bool) -> int:
     """Remove what nobody uses, or tell it."""
-    _require_manager()
+    require_manager()
     from cloche_docker_manager.prune import prune
 
     found = prune(os.environ, dry_run=dry_run)
@@ -48,6 +48,11 @@ def prune_docker(*, dry_run: bool) -> int:
     return OK
 
 
-def _require_manager() -> None:
+def require_manager() -> None:
+    """Say what to install where the Docker manager is missing.
+
+    Raises:
+        BackendUnavailable: it is missing.
+    """
     if find_spec("cloche_docker_manager") is None:
         raise BackendUnavailable(cause="docker_manager_missing")

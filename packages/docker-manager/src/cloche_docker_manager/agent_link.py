@@ -82,14 +82,14 @@ class AgentLink:
         if not decoder.finished:
             raise SandboxLost
 
-    async def export(self) -> AsyncIterator[bytes]:
-        """The changes above the base as the agent streams them, in pieces of any size.
+    async def export(self, *, names_only: bool = False) -> AsyncIterator[bytes]:
+        """The changes above the base as the agent streams them, in pieces of any size; or all but what is in files.
 
         Raises:
             UnsupportedOperation: this agent knows no layers; the sandbox has to be made anew.
         """
         with _told():
-            async with self._client.stream("POST", "/cloche/layers/export", json={}) as answer:
+            async with self._client.stream("POST", "/cloche/layers/export", json={"names_only": names_only}) as answer:
                 if answer.status_code != 200:
                     raise _failure(answer.status_code, _object(await _bounded(answer)))
                 async for chunk in answer.aiter_raw():

@@ -1,25 +1,25 @@
-"""A checked export written into a folder: by folder handles, no link followed, each file whole or not at all. Blocks.
+"""A checked export applied to a folder: by folder handles, no link followed, all of it or nothing. Blocks.
 
-Source: checklist 279, 287, 289, 342, 343, 349; faults F18, F25, P6, P14, W6.
+Source: checklist 279, 287, 289, 342, 343, 345, 349; faults F18, F25, P6, P14, W6.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 import stat
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from .export_stream import Change, changes_in
-from .workspace_tree import OPEN_FOLDER
+from .host_executed import wanted
+from .places import Places, kind_of
+from .staging import Staging, entry_name
 
 _PIECE = 1 << 20
-# What a tool of the host runs or obeys when it next looks at the folder.
-_EXECUTED = (b".git/hooks/", b".git/config", b".claude/", b".cursor/", b".vscode/", b".idea/", b".envrc", b".mcp.json")
+_COPY = 1 << 30
+_DRAFT = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass
@@ -35,189 +35,227 @@ class Written:
     left_out: list[str] = field(default_factory=list[str])
 
 
-def executed_by_the_host(path: bytes) -> bool:
-    """Whether a tool of the host would run or obey this file later, wherever in the tree it lies."""
-    whole = b"/" + path
-    return any(f"/{mark.decode()}".encode() in whole + (b"/" if not mark.endswith(b"/") else b"") for mark in _EXECUTED)
-
-
-def wanted(spool: BinaryIO, written: Written) -> Iterator[Change]:
-    """The changes of a spool less those that the host would execute, which are told instead."""
-    skipping = False
-    for change in changes_in(spool):
-        if change.kind != "data":
-            skipping = change.kind in ("file", "symlink") and executed_by_the_host(change.path)
-            if skipping:
-                written.left_out.append(change.path.decode(errors="replace"))
-        if not skipping:
-            yield change
-
-
-def apply_to_folder(spool: BinaryIO, root: int, written: Written) -> None:
+def apply_to_folder(spool: BinaryIO, root: int, written: Written, *, draft: bytes, host_executed: bool) -> None:
     """Apply every change below an open folder: clears, then deletions, then content.
 
+    Files are written beside their places first, so a disk that is full is met before anything has changed.
+
+    Args:
+        draft: the name of the folder below `root` where that is done.
+        host_executed: also files that the host would execute.
+
     Raises:
-        OSError: the file system refuses something; what was written until then stays.
+        OSError: the file system refuses something; the folder is as it was.
     """
-    kept = _below_cleared(spool)
-    folders: list[Change] = []
-    pending: list[Change] = []
-    for change in wanted(spool, written):
-        if change.kind == "data":
-            pending.append(change)
-            continue
-        _write_file(spool, root, pending, written)
-        pending = [change] if change.kind == "file" else []
-        match change.kind:
-            case "clear":
-                written.clears += _clear(root, change.path, kept)
-            case "delete":
-                written.deletes += _delete(root, change.path)
-            case "folder":
-                _make_folder(root, change.path)
-                folders.append(change)
-            case "symlink":
-                written.symlinks += _write_link(root, change)
-            case _:
-                pass
-    _write_file(spool, root, pending, written)
-    # Innermost first: a folder's time changes with what is put into it.
-    for change in reversed(folders):
-        with _parent(root, change.path + b"/.") as (fd, _name):
-            os.fchmod(fd, change.mode)
-            os.utime(fd, ns=(change.mtime_ns, change.mtime_ns))
-
-
-@contextmanager
-def _parent(root: int, path: bytes) -> Generator[tuple[int, bytes]]:
-    """The open folder of a path and its last name. A link on the way is an error."""
-    head, _, name = path.rpartition(b"/")
-    fd = os.dup(root)
+    places = Places(root)
+    staging = Staging(places, draft)
     try:
-        for part in head.split(b"/") if head else ():
-            below = os.open(part, OPEN_FOLDER, dir_fd=fd)
-            os.close(fd)
-            fd = below
-        yield fd, name
-    finally:
-        os.close(fd)
+        work = _Work(spool, places, staging, written, host_executed)
+        work.stage()
+        work.put_in_place()
+    except BaseException:
+        staging.undo()
+        raise
+    staging.done()
 
 
-def _below_cleared(spool: BinaryIO) -> set[bytes]:
-    """What is written again below folders that are emptied first: it stays, so that what is the same is not touched."""
-    cleared: set[bytes] = set()
-    kept: set[bytes] = set()
+class _Work:
+    def __init__(
+        self, spool: BinaryIO, places: Places, staging: Staging, written: Written, host_executed: bool
+    ) -> None:
+        self._spool = spool
+        self._places = places
+        self._staging = staging
+        self._written = written
+        self._host_executed = host_executed
+        # The numbers of staged files, in the order of the stream; 0 for one that is the same already.
+        self._numbers: list[int] = []
+
+    def _changes(self, left_out: list[str]) -> Iterator[Change]:
+        return wanted(self._spool, left_out, all_of_them=self._host_executed)
+
+    def stage(self) -> None:
+        """Write the files that differ."""
+        for parts in _files(self._changes(self._written.left_out)):
+            if _same(self._spool, self._places, parts):
+                self._numbers.append(0)
+                continue
+            number = self._staging.number()
+            _write(self._spool, self._staging.folder, entry_name(number), parts)
+            self._numbers.append(number)
+            self._written.files += 1
+            self._written.bytes += parts[0].size
+
+    def put_in_place(self) -> None:
+        """Clear, delete, and give everything that was staged its place."""
+        kept = _written_again(self._spool)
+        folders: list[Change] = []
+        files = iter(self._numbers)
+        for change in self._changes([]):
+            match change.kind:
+                case "clear":
+                    self._written.clears += self._clear(change.path, kept)
+                case "delete":
+                    self._written.deletes += self._delete(change.path, kept)
+                case "folder":
+                    self._folder(change.path)
+                    folders.append(change)
+                case "symlink":
+                    self._link(change)
+                case "file":
+                    number = next(files)
+                    if number:
+                        self._staging.put(change.path, number)
+                case _:
+                    pass
+        # Innermost first: a folder's time changes with what is put into it.
+        for change in reversed(folders):
+            self._staging.set_facts(change.path, change.mode, change.mtime_ns)
+
+    def _clear(self, path: bytes, kept: dict[bytes, str]) -> int:
+        """Take away what is in a folder, less what is written again: of that nothing is touched if it is the same."""
+        if kind_of(self._places.status(path)) != "folder":
+            return 0
+        self._staging.open_up(path)
+        for name in map(os.fsencode, os.listdir(self._places.folder(path))):
+            here = path + b"/" + name
+            again = kept.get(here)
+            if again is None:
+                self._staging.take_away(here)
+            elif again == "folder":
+                self._clear(here, kept)
+        return 1
+
+    def _delete(self, path: bytes, kept: dict[bytes, str]) -> int:
+        there, again = kind_of(self._places.status(path)), kept.get(path)
+        if not there or there == again != "folder":
+            return 0
+        if again is None:
+            self._staging.take_away(path)
+        elif there == again:
+            self._clear(path, kept)
+            return 0
+        # What is written in its stead takes its place later.
+        return 1
+
+    def _folder(self, path: bytes) -> None:
+        there = kind_of(self._places.status(path))
+        if there == "folder":
+            self._staging.open_up(path)
+            return
+        if there:
+            self._staging.take_away(path)
+        self._staging.make_folder(path)
+
+    def _link(self, change: Change) -> None:
+        found = self._places.status(change.path)
+        fd, name = self._places.parent(change.path)
+        if kind_of(found) == "symlink" and os.fsencode(os.readlink(name, dir_fd=fd)) == change.target:
+            return
+        number = self._staging.number()
+        folder, draft = self._staging.folder, entry_name(number)
+        os.symlink(change.target, draft, dir_fd=folder)
+        os.utime(draft, ns=(change.mtime_ns, change.mtime_ns), dir_fd=folder, follow_symlinks=False)
+        self._staging.put(change.path, number)
+        self._written.symlinks += 1
+
+
+def _files(changes: Iterator[Change]) -> Iterator[list[Change]]:
+    """The records of each file: its own, and those with more of its content."""
+    parts: list[Change] = []
+    for change in changes:
+        if change.kind == "data":
+            parts.append(change)
+            continue
+        if parts:
+            yield parts
+        parts = [change] if change.kind == "file" else []
+    if parts:
+        yield parts
+
+
+def _written_again(spool: BinaryIO) -> dict[bytes, str]:
+    """Kind of what is written at, or below, a path that is cleared or deleted first."""
+    hidden: set[bytes] = set()
+    kept: dict[bytes, str] = {}
     for change in changes_in(spool):
-        if change.kind == "clear":
-            cleared.add(change.path)
-        elif not cleared:
+        if change.kind in ("clear", "delete"):
+            hidden.add(change.path)
+        elif not hidden:
             break
-        elif change.kind in ("folder", "file", "symlink") and not cleared.isdisjoint(_above(change.path)):
-            kept.add(change.path)
+        elif change.kind != "data" and not hidden.isdisjoint(_at_and_above(change.path)):
+            kept[change.path] = change.kind
     return kept
 
 
-def _above(path: bytes) -> Iterator[bytes]:
-    while b"/" in path:
-        path = path.rpartition(b"/")[0]
+def _at_and_above(path: bytes) -> Iterator[bytes]:
+    while path:
         yield path
+        path = path.rpartition(b"/")[0]
 
 
-def _clear(root: int, path: bytes, kept: set[bytes]) -> int:
-    with suppress(FileNotFoundError, NotADirectoryError), _parent(root, path + b"/.") as (fd, _name):
-        for name in map(os.fsencode, os.listdir(fd)):
-            if path + b"/" + name not in kept:
-                _remove(fd, name)
-            elif stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-                _clear(root, path + b"/" + name, kept)
-        return 1
-    return 0
-
-
-def _delete(root: int, path: bytes) -> int:
-    with suppress(FileNotFoundError, NotADirectoryError), _parent(root, path) as (fd, name):
-        return int(_remove(fd, name))
-    return 0
-
-
-def _remove(fd: int, name: bytes) -> bool:
-    """Remove what is there, links as links."""
+def _write(spool: BinaryIO, folder: int, name: bytes, parts: list[Change]) -> None:
+    change = parts[0]
+    out = os.open(name, _DRAFT, 0o600, dir_fd=folder)
     try:
-        facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    if stat.S_ISDIR(facts.st_mode):
-        shutil.rmtree(os.fsdecode(name), dir_fd=fd)
-    else:
-        os.unlink(name, dir_fd=fd)
-    return True
-
-
-def _make_folder(root: int, path: bytes) -> None:
-    with _parent(root, path) as (fd, name):
-        try:
-            os.mkdir(name, 0o700, dir_fd=fd)
-        except FileExistsError:
-            if not stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-                os.unlink(name, dir_fd=fd)
-                os.mkdir(name, 0o700, dir_fd=fd)
-
-
-def _write_link(root: int, change: Change) -> int:
-    with _parent(root, change.path) as (fd, name):
-        with suppress(OSError):
-            if os.readlink(name, dir_fd=fd) == change.target:
-                return 0
-        _remove(fd, name)
-        os.symlink(change.target, name, dir_fd=fd)
-        os.utime(name, ns=(change.mtime_ns, change.mtime_ns), dir_fd=fd, follow_symlinks=False)
-    return 1
-
-
-def _write_file(spool: BinaryIO, root: int, parts: list[Change], written: Written) -> None:
-    """Write a file beside its place and rename it there; one that is the same already is left alone."""
-    if not parts:
-        return
-    change, draft = parts[0], f".cloche-{secrets.token_hex(8)}".encode()
-    with _parent(root, change.path) as (fd, name):
-        if _same(spool, fd, name, parts):
-            return
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        out = os.open(draft, flags, 0o600, dir_fd=fd)
-        try:
-            for part in parts:
-                spool.seek(part.start)
-                os.pwrite(out, spool.read(part.payload), part.offset)
+        for part in parts:
+            _copy(spool, out, part)
+        if change.size != parts[-1].offset + parts[-1].payload:
             os.ftruncate(out, change.size)
-            os.fchmod(out, change.mode)
-            os.utime(out, ns=(change.mtime_ns, change.mtime_ns))
-            with suppress(FileNotFoundError):
-                if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-                    _remove(fd, name)
-            os.rename(draft, name, src_dir_fd=fd, dst_dir_fd=fd)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft, dir_fd=fd)
-            raise
-        finally:
-            os.close(out)
-    written.files += 1
-    written.bytes += change.size
+        os.fchmod(out, change.mode)
+        os.utime(out, ns=(change.mtime_ns, change.mtime_ns))
+    finally:
+        os.close(out)
 
 
-def _same(spool: BinaryIO, fd: int, name: bytes, parts: list[Change]) -> bool:
+def _copy(spool: BinaryIO, out: int, part: Change) -> None:
+    """Write one piece of content to its place; large ones do not pass through this process."""
+    if part.payload <= 1 << 16:
+        if part.payload:
+            spool.seek(part.start)
+            _write_all(out, spool.read(part.payload), part.offset)
+        return
+    done = 0
+    while done < part.payload:
+        count = min(part.payload - done, _COPY)
+        copied = _copy_in_kernel(spool.fileno(), out, count, part.start + done, part.offset + done)
+        if not copied:
+            spool.seek(part.start + done)
+            copied = _write_all(out, spool.read(part.payload - done), part.offset + done)
+        done += copied
+
+
+def _copy_in_kernel(source: int, target: int, count: int, at: int, to: int) -> int:
+    try:
+        return os.copy_file_range(source, target, count, at, to)
+    except OSError:
+        # Not between these file systems. If the disk is full, writing says it.
+        return 0
+
+
+def _write_all(out: int, data: bytes, offset: int) -> int:
+    view = memoryview(data)
+    while view:
+        count = os.pwrite(out, view, offset)
+        offset += count
+        view = view[count:]
+    return len(data)
+
+
+def _same(spool: BinaryIO, places: Places, parts: list[Change]) -> bool:
     """Whether the file has this size, mode, time to the second, and content already."""
     change = parts[0]
     try:
-        found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
-    except OSError:
-        return False
-    try:
-        facts = os.fstat(found)
+        fd, name = places.parent(change.path)
+        facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
         same = stat.S_ISREG(facts.st_mode) and facts.st_size == change.size
         same = same and stat.S_IMODE(facts.st_mode) == change.mode
         if not same or facts.st_mtime_ns // 1_000_000_000 != change.mtime_ns // 1_000_000_000:
             return False
+        found = os.open(name, _READ, dir_fd=fd)
+    except OSError:
+        return False
+    try:
         return all(os.read(found, len(piece)) == piece for piece in content_of(spool, parts))
     finally:
         os.close(found)

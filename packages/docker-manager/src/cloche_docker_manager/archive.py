@@ -7,31 +7,37 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 import tarfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from .apply import Written, content_of, wanted
+from .apply import Written, content_of
 from .export_stream import Change
+from .host_executed import wanted
 
 _LEVEL = 3
 
 
-def write_archive(spool: BinaryIO, place: Path, written: Written, *, compressed: bool) -> None:
+def write_archive(
+    spool: BinaryIO, place: Path, draft_name: str, written: Written, *, compressed: bool, host_executed: bool
+) -> None:
     """Write every change as a tar archive, deletions as the names that container layers use for them.
+
+    Args:
+        draft_name: what it is called until it is whole.
+        host_executed: also files that the host would execute.
 
     Raises:
         OSError: the file system refuses it; what was at the place before is still there.
     """
-    draft = place.with_name(f".{place.name[:100]}.{secrets.token_hex(8)}")
+    draft = place.with_name(draft_name)
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(fd, "wb") as out:
             with _packed(out, compressed=compressed) as packed:
-                _write_members(spool, packed, written)
+                _write_members(wanted(spool, written.left_out, all_of_them=host_executed), spool, packed, written)
             out.flush()
             os.fsync(out.fileno())
             written.bytes = out.tell()
@@ -63,10 +69,10 @@ class _Plain:
         return None
 
 
-def _write_members(spool: BinaryIO, packed: Any, written: Written) -> None:
+def _write_members(changes: Iterator[Change], spool: BinaryIO, packed: Any, written: Written) -> None:
     with tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive:
         pending: list[Change] = []
-        for change in wanted(spool, written):
+        for change in changes:
             if change.kind == "data":
                 pending.append(change)
                 continue

@@ -14,10 +14,12 @@ from cloche_contract.client import AgentClient
 from cloche_contract.errors import ClocheError, ProviderFailed, SandboxStateConflict
 
 from .agent_link import AgentLink
+from .change_list import ChangeList, list_changes
 from .create import Creation, Report
 from .destroy import destroy
+from .drafts import Drafts
 from .engine import Engine, find_engine
-from .export import Exported, export
+from .export import Exported, Order, export
 from .picker import Listing, list_directories
 from .reconcile import reconcile
 from .registry import Record, Registry
@@ -63,6 +65,7 @@ class Manager:
         engine = Engine(find_engine(self._environ))
         try:
             reconcile(engine, self._registry)
+            Drafts(self._settings.state_dir).sweep()
         except ClocheError:
             engine.close()
             raise
@@ -105,9 +108,13 @@ class Manager:
         finally:
             await link.aclose()
 
-    async def export(self, sandbox_id: str, dest: str, kind: str, report: Report) -> Exported:
+    async def export(self, sandbox_id: str, order: Order, report: Report) -> Exported:
         record = await self._ready(sandbox_id)
-        return await export(record, dest, kind, self._settings, self._environ, report)
+        return await export(record, order, self._settings, self._environ, report)
+
+    async def changes(self, sandbox_id: str) -> ChangeList:
+        """What an export would write now; nothing is written."""
+        return await list_changes(await self._ready(sandbox_id), self._settings)
 
     async def _ready(self, sandbox_id: str) -> Record:
         record = await run_sync(self._registry.get, sandbox_id)

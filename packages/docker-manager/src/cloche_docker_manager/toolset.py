@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import cast
 
 import anyio
 
@@ -34,6 +35,7 @@ from cloche_contract.management import (
 )
 
 from .container import LOOPBACK
+from .export import Order
 from .manager import Manager
 from .registry import Record
 
@@ -106,24 +108,10 @@ class ManagementToolSet:
         return SquashLayerstacksOutput.model_validate(found.model_dump(mode="json", exclude_unset=True))
 
     async def export_changes(self, request: ExportChangesInput, call: ToolCall) -> ExportChangesOutput:
-        found = await self._manager.export(request.sandbox_id, request.dest, request.format, call.report)
-        done = found.written
-        told: dict[str, object] = {
-            "manifest_version": found.version,
-            "format": request.format,
-            "layers_exported": list(found.layers),
-            "files_written": done.files,
-            "symlinks_written": done.symlinks,
-            "bytes_written": done.bytes,
-        }
-        if request.format == "dir":
-            told |= {"deletes_applied": done.deletes, "opaque_clears_applied": done.clears}
-        else:
-            told["whiteouts_emitted"] = done.whiteouts
-        if found.sessions:
-            told["live_workspace_sessions"] = list(found.sessions)
-        if done.left_out:
-            told["left_out"] = done.left_out[:LEFT_OUT_SHOWN]
+        order = Order(request.dest, request.format)
+        told = (await self._manager.export(request.sandbox_id, order, call.report)).told(request.format)
+        if "left_out" in told:
+            told["left_out"] = cast("list[str]", told["left_out"])[:LEFT_OUT_SHOWN]
         return ExportChangesOutput.model_validate(told)
 
 
