@@ -13,11 +13,11 @@ from cloche_testkit.platform import ReferencePlatform
 
 
 @asynccontextmanager
-async def real_platform(environ: Mapping[str, str]) -> AsyncGenerator[ReferencePlatform]:
+async def real_platform(environ: Mapping[str, str], *, additions: bool = True) -> AsyncGenerator[ReferencePlatform]:
     """Serve a platform over local sandboxes; `environ` says where their state lies."""
     folder = Path(environ["HOME"])
     options = ProviderOptions(settings=load_settings(environ, home=folder, workdir=folder).values, environ=environ)
-    async with open_provider(options) as local, ReferencePlatform(local).serve() as platform:
+    async with open_provider(options) as local, ReferencePlatform(local, additions=additions).serve() as platform:
         yield platform
 
 

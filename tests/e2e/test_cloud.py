@@ -28,6 +28,7 @@ from tests.packages.mcp_stdio.raw_client import clean_environ
 pytestmark = pytest.mark.anyio
 
 # What the seed names: create, list, get, timeout, delete. Nothing else may be asked for.
+OWN_PATHS = ("/cloche.Tasks/Get", "/cloche.Tasks/Cancel")
 NAMED = {"create_sandbox", "list_sandboxes", "get_sandbox", "set_timeout", "delete_sandbox"}
 
 
@@ -44,27 +45,37 @@ async def platform(behind: dict[str, str]) -> AsyncGenerator[ReferencePlatform]:
         yield platform
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_every_tool_works_on_a_platform(mode: str, platform: ReferencePlatform, tmp_path: Path) -> None:
-    """Source: checklist 6; issue 8, the fifteen tools over stdio in both eras."""
-    environ = clean_environ(**environ_of(platform, tmp_path))
-    parameters = StdioServerParameters(command=SERVER[0], args=SERVER[1:], env=environ)
-    with anyio.fail_after(120):
-        async with Client(stdio_client(parameters), mode=mode) as client:
-            tools = {tool.name for tool in (await client.list_tools()).tools}
-            made = await value_of(client, "create_sandbox", {"timeout": 600})
-            assert made["url"] == platform.url
-            home = (await value_of(client, "run_command", {"command": "pwd"}))["stdout"].strip()
-            assert (await value_of(client, "run_code", {"code": "print(6 * 7)"}))["stdout"] == "42\n"
-            task = await value_of(client, "start_task", {"command": "sleep 600"})
-            calls = remaining_calls(home, made["sandbox_id"], task["task_id"])
-            assert set(calls) | {"create_sandbox", "run_command", "start_task"} == tools
-            for tool, arguments in calls.items():
-                await value_of(client, tool, arguments)
-            await value_of(client, "run_command", {"command": "true"})
-            assert len(platform.alive) == 1
-    assert platform.alive == []  # the session's default went with it
-    assert set(platform.calls) <= NAMED
+@pytest.mark.parametrize(
+    ("mode", "additions"),
+    [("legacy", True), ("auto", True), ("auto", False)],
+    ids=["legacy", "auto", "auto, on their agent"],
+)
+async def test_every_tool_works_on_a_platform(
+    mode: str, additions: bool, behind: dict[str, str], tmp_path: Path
+) -> None:
+    """Source: checklist 6; issue 8, the fifteen tools over stdio in both eras, on either agent."""
+    async with real_platform(behind, additions=additions) as platform:
+        environ = clean_environ(**environ_of(platform, tmp_path))
+        parameters = StdioServerParameters(command=SERVER[0], args=SERVER[1:], env=environ)
+        with anyio.fail_after(120):
+            async with Client(stdio_client(parameters), mode=mode) as client:
+                tools = {tool.name for tool in (await client.list_tools()).tools}
+                made = await value_of(client, "create_sandbox", {"timeout": 600})
+                assert made["url"] == platform.url
+                home = (await value_of(client, "run_command", {"command": "pwd"}))["stdout"].strip()
+                assert (await value_of(client, "run_code", {"code": "print(6 * 7)"}))["stdout"] == "42\n"
+                task = await value_of(client, "start_task", {"command": "sleep 600"})
+                calls = remaining_calls(home, made["sandbox_id"], task["task_id"])
+                assert set(calls) | {"create_sandbox", "run_command", "start_task"} == tools
+                for tool, arguments in calls.items():
+                    await value_of(client, tool, arguments)
+                await value_of(client, "run_command", {"command": "true"})
+                assert len(platform.alive) == 1
+        assert platform.alive == []  # the session's default went with it
+        assert set(platform.calls) <= NAMED
+        own = {seen.path for seen in platform.data_plane if seen.path.startswith(("/cloche.", "/cloche/"))}
+        # Where the agent does not have them they are asked for once, and then done over what it has.
+        assert own == {"/cloche.Tasks/Start", *([] if not additions else OWN_PATHS), "/cloche/upload"}
 
 
 async def test_a_paused_sandbox_is_resumed_by_its_use_alone(platform: ReferencePlatform, tmp_path: Path) -> None:

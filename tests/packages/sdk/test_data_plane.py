@@ -273,7 +273,7 @@ async def test_t8_the_timeout_of_the_agent_keeps_the_output_so_far(tmp_path: Pat
 @pytest.mark.parametrize(
     ("status", "body", "error"),
     [
-        (404, {"code": "not_found", "message": "secret text", "details": []}, ProviderFailed),
+        (404, {"code": "not_found", "message": "secret text", "details": []}, FileNotFound),
         (404, {"code": 404, "message": "x", "cloche": {"code": "file_not_found"}}, FileNotFound),
         (401, {"code": 401, "message": "x"}, AuthenticationFailed),
         (413, {"code": 413, "message": "x"}, FileTooLarge),

@@ -50,7 +50,7 @@ async def _show(doors: Doors, name: str) -> int:
         report = await provider.probe()
     invocation = current()
     if invocation.json:
-        document = report.model_dump(mode="json", include={"provider", "usable", "capabilities", "limits"})
+        document = report.model_dump(mode="json", include={"provider", "usable", "capabilities", "limits", "emulated"})
         invocation.emit({**document, "distribution": _distribution(name), "default": name == doors.default_provider})
         return 0
     invocation.write(f"{name}, from {_distribution(name)}\n")
@@ -61,6 +61,10 @@ async def _show(doors: Doors, name: str) -> int:
         [(limit.resource, "yes" if limit.enforced else "no", limit.enforced_by or "-") for limit in report.limits],
         empty="No resource can be limited.",
     )
+    for ability in report.emulated:
+        invocation.write(f"\n{ability.capability}: emulated where the sandbox's agent has none\n")
+        for sentence in ability.limits:
+            invocation.write(f"  - {sentence}\n")
     if not report.usable:
         invocation.note(f"fix: `abx provider doctor {name}` says what is missing.")
     return 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -36,6 +36,7 @@ from cloche_contract.provider import (
     CreateRequest,
     DiffRequest,
     DiffResult,
+    EmulatedAbility,
     GetRequest,
     InspectRequest,
     InspectResult,
@@ -72,7 +73,30 @@ LOOK_FOR_LOST_S = (0.0, 0.25, 0.5, 1.0)
 UNDO_BOUND_S = 2.5  # a session that ends has four seconds in all
 _NO_SUCH_ROUTE = frozenset({404, 405})
 _FILTERED_THERE = frozenset({"running", "paused"})  # states that every platform can filter by
-_CAPABILITIES: tuple[Capability, ...] = ("lifecycle", "timeout", "exec", "files", "code", "metadata")
+_CAPABILITIES: tuple[Capability, ...] = (
+    "lifecycle",
+    "timeout",
+    "exec",
+    "files",
+    "code",
+    "metadata",
+    "tasks",
+    "transfers",
+)
+# What holds less where the agent of the platform is not that of this project.
+_EMULATED: Mapping[Capability, Sequence[str]] = {
+    "tasks": (
+        "The output limit of a task counts each of its streams by itself.",
+        "Secrets of the environment are replaced in its output only where the client knows them.",
+        "A process that left its session and cleared its environment outlives its task.",
+        "A task whose supervisor is killed has the state unknown.",
+        "Its output lies in the home folder of the sandbox, where whatever runs there can change it.",
+    ),
+    "transfers": (
+        "Every part of an upload hashes all that is there, so that many parts cost more than few.",
+        "It needs a shell and sha256sum in the sandbox.",
+    ),
+}
 
 _SIZES: tuple[Capability, ...] = ("limits_cpu", "limits_memory")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
@@ -194,7 +218,10 @@ class CloudProvider:
             LimitInfo(resource=name, enforced=name in held, enforced_by=by if name in held else None)
             for name in LIMIT_RESOURCE_VALUES
         ]
-        return ProbeReport(provider=self.id, usable=check.ok, checks=[check], capabilities=can, limits=limits)
+        emulated = [EmulatedAbility(capability=name, limits=[*told]) for name, told in _EMULATED.items()]
+        return ProbeReport(
+            provider=self.id, usable=check.ok, checks=[check], capabilities=can, limits=limits, emulated=emulated
+        )
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import aclosing
+import math
+from collections.abc import Generator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+
+import anyio
 
 from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_SANDBOX_PORT, INTERPRETER_EXECUTE
 from cloche_contract.errors import CommandTimeout, InvalidArgument, SandboxExpired, SandboxLost
@@ -24,6 +27,7 @@ from .terminal_text import CleanCapture
 __all__ = ["CodeRequest", "execute_code", "run_code"]
 
 DEFAULT_TIMEOUT_S = 30
+INTERRUPT_GRACE_S = 2.0
 RESULTS_KEPT = 100
 RESULTS_KEPT_BYTES = 16_777_216
 # Keys of a result line that are not a representation of the value.
@@ -159,7 +163,7 @@ async def execute_code(
     headers = {HEADER_SANDBOX_PORT: INTERPRETER_PORT, HEADER_KILL_ON_DISCONNECT: "1"}
     channel = AgentChannel(link)
     try:
-        with channel.overdue_after(request.timeout_s):
+        with channel.overdue_after(request.timeout_s), _kept_here(link, request.timeout_s):
             async with aclosing(channel.stream(INTERPRETER_EXECUTE, message, headers=headers)) as lines:
                 async for line in lines:
                     reader.take(line)
@@ -172,6 +176,19 @@ async def execute_code(
             raise
         return reader.result("sandbox_lost")
     return reader.result()
+
+
+@contextmanager
+def _kept_here(link: SandboxLink, timeout_s: float) -> Generator[None]:
+    """The timeout of code, where the interpreter knows none: cutting the stream interrupts the code there.
+
+    Raises:
+        CommandTimeout: it is over.
+    """
+    with anyio.move_on_after(math.inf if link.runs_our_agent else timeout_s + INTERRUPT_GRACE_S) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise CommandTimeout
 
 
 def _message(request: CodeRequest, output_limit: int) -> dict[str, Any]:

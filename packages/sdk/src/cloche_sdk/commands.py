@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any
 
@@ -13,7 +13,7 @@ from pydantic import MISSING
 
 from cloche_contract import agent
 from cloche_contract.agent import HEADER_KILL_ON_DISCONNECT, HEADER_TIMEOUT_MS, PROCESS_CONNECT, PROCESS_START
-from cloche_contract.errors import CommandTimeout, SandboxExpired, SandboxLost
+from cloche_contract.errors import ClocheError, CommandTimeout, SandboxExpired, SandboxLost
 
 from .data_plane import AgentChannel, agent_client, answered
 from .endings import raise_for_end
@@ -30,6 +30,7 @@ from .signals import signal_process
 __all__ = ["AsyncCommandHandle", "AsyncCommands"]
 
 DEFAULT_TIMEOUT_S = 60
+KILL_BOUND_S = 2.0
 
 
 class AsyncCommands:
@@ -120,7 +121,17 @@ class AsyncCommands:
             if reader.pid is None:
                 raise
             return reader.result("sandbox_lost")
+        except anyio.get_cancelled_exc_class():
+            await self._kill_cancelled(reader.pid)
+            raise
         return reader.result()
+
+    async def _kill_cancelled(self, pid: int | None) -> None:
+        """Kill what a cancelled call has left, where the agent does not do that by itself."""
+        if pid is None or self._link.runs_our_agent:
+            return
+        with anyio.CancelScope(shield=True), anyio.move_on_after(KILL_BOUND_S), suppress(ClocheError):
+            await self.kill(pid)
 
     async def _read_and_feed(self, messages: Messages, reader: ProcessReader, data: str | bytes) -> None:
         """Write the input while the output is read: a command may do both at once."""

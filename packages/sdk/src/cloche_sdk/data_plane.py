@@ -19,19 +19,16 @@ from pydantic import ValidationError
 from cloche_contract.agent import HEADER_KEEPALIVE, HEADER_TIMEOUT_MS, INTERPRETER_EXECUTE, ROUTE_UPLOAD_PART
 from cloche_contract.common import Capability
 from cloche_contract.errors import (
-    AuthenticationFailed,
     ClocheError,
-    CommandTimeout,
-    FileTooLarge,
     ProviderFailed,
     ProviderTimeout,
-    ProviderUnavailable,
     UnsupportedOperation,
     from_code,
 )
 from cloche_contract.wire import connect, ndjson
 
 from .link import SandboxLink
+from .plain_errors import plain_error
 from .silence import AgentRefusal, AgentUnreachable
 
 if TYPE_CHECKING:
@@ -114,7 +111,7 @@ class AgentChannel:
             async for chunk in reply.chunks():
                 for found in decoder.feed(chunk):
                     if not lines and "error" in found and "event" not in found:
-                        raise _translated(found["error"], None)
+                        raise _translated(path, found["error"], None)
                     ended = found.get("type") == LAST_LINE
                     yield found
             if not (ended if isinstance(decoder, ndjson.LineDecoder) else decoder.finished):
@@ -132,7 +129,7 @@ class AgentChannel:
             async for chunk in reply.chunks():
                 for found in decoder.feed(chunk):
                     if "error" in found:
-                        raise _translated(found["error"], None)
+                        raise _translated(path, found["error"], None)
             if not decoder.finished:
                 raise AgentUnreachable
 
@@ -166,7 +163,7 @@ class AgentChannel:
             async with http.request(method, path, content=content, headers=sent, read_timeout_s=wait_s) as reply:
                 yield reply
         except AgentRefusal as refusal:
-            raise _missing(path, refusal) or _translated(refusal.body, refusal.http_status) from refusal
+            raise _missing(path, refusal) or _translated(path, refusal.body, refusal.http_status) from refusal
         except AgentUnreachable as silence:
             raise await self._link.explain(silence) from silence
         except connect.FramingError as error:
@@ -214,20 +211,8 @@ def _missing(path: str, refusal: AgentRefusal) -> ClocheError | None:
     return None
 
 
-def _translated(body: Mapping[str, Any], http_status: int | None) -> ClocheError:
+def _translated(path: str, body: Mapping[str, Any], http_status: int | None) -> ClocheError:
     """The catalogue error for what an agent answered; its text is never taken over."""
     cloche = connect.catalogue_error(body)
-    if cloche is not None:
-        error = from_code(str(cloche.get("code")), cloche)
-        if error is not None:
-            return error
-    code = body.get("code")
-    if code == "deadline_exceeded":
-        return CommandTimeout()
-    if http_status == 401 or code == "unauthenticated":
-        return AuthenticationFailed()
-    if http_status == 413:
-        return FileTooLarge()
-    if http_status == 502 or code == "unavailable":
-        return ProviderUnavailable()
-    return ProviderFailed(http_status=http_status)
+    error = None if cloche is None else from_code(str(cloche.get("code")), cloche)
+    return error or plain_error(path, body, http_status)

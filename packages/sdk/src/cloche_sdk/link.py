@@ -18,6 +18,7 @@ import anyio
 from pydantic import MISSING
 
 from cloche_contract.agent import HEADER_ACCESS_TOKEN, HEADER_RENEW, PROTOCOL, ROUTE_HEALTH
+from cloche_contract.common import Capability
 from cloche_contract.errors import (
     ClocheError,
     NotFound,
@@ -64,6 +65,8 @@ class SandboxLink:
         self.provider = provider
         self.record = record
         self.ended = False
+        # Abilities that its agent turned out not to have: they are done by other means from then on.
+        self.lacks: set[Capability] = set()
         self._doors = doors
         self._lifetime_s: int | None = None
         self._renew_headers: Mapping[str, str] = {}
@@ -89,6 +92,12 @@ class SandboxLink:
     def new_id(self) -> str:
         """A name that nobody can guess, for something in the sandbox."""
         return self._doors.ids.new_id()
+
+    @property
+    def runs_our_agent(self) -> bool:
+        """Whether its agent is that of this project, which keeps the time of code and ends what is left behind."""
+        agent = self.record.agent
+        return agent is None or (agent.version.isascii() and agent.version.isdigit())
 
     @property
     def remaining_s(self) -> float | None:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import anyio
 from pydantic import MISSING
 
 from cloche_contract import agent
 from cloche_contract.common import TaskState
-from cloche_contract.errors import ClocheError, ProviderFailed, ProviderTimeout, ProviderUnavailable
+from cloche_contract.errors import (
+    ClocheError,
+    ProviderFailed,
+    ProviderTimeout,
+    ProviderUnavailable,
+    UnsupportedOperation,
+)
 
 from .data_plane import AgentChannel, agent_client, answered
+from .emulated_tasks import EmulatedTasks
 from .link import SandboxLink
 from .output_limit import output_limit_bytes
 from .requests import build
@@ -25,6 +32,11 @@ from .task_clean import clean_window, cut_clean
 from .task_text import Span, TaskText
 from .task_text import cut as plain_cut
 from .task_text import window as plain_window
+
+if TYPE_CHECKING:
+    from cloche_contract.client import AgentClient
+
+    Operations: TypeAlias = AgentClient | EmulatedTasks
 
 __all__ = ["AsyncTasks", "TaskInfo", "TaskReport"]
 
@@ -103,7 +115,7 @@ class AsyncTasks:
             output_limit=output_limit_bytes(self._link, output_limit),
         )
         try:
-            return _info(await answered(agent_client(self._channel).tasks_start(request)))
+            return _info(await self._asked(lambda tasks: tasks.tasks_start(request)))
         except anyio.get_cancelled_exc_class():
             # Nobody will ever know its id.
             with anyio.CancelScope(shield=True), anyio.move_on_after(CANCEL_BOUND_S):
@@ -162,12 +174,13 @@ class AsyncTasks:
         request = _Read(
             task_id, stdout_offset, stderr_offset, limit, tuple(text.encode() for text in hide if text), clean
         )
-        await answered(agent_client(self._channel).tasks_cancel(build(agent.TaskRequest, task_id=task_id, limit=0)))
+        which = build(agent.TaskRequest, task_id=task_id, limit=0)
+        await self._asked(lambda tasks: tasks.tasks_cancel(which))
         return await self._read(request, 0)
 
     async def list(self) -> tuple[TaskInfo, ...]:
         """Every task that the sandbox still knows, oldest first."""
-        found = await answered(agent_client(self._channel).tasks_list(agent.TaskListRequest()))
+        found = await self._asked(lambda tasks: tasks.tasks_list(agent.TaskListRequest()))
         return tuple(map(_info, found.tasks))
 
     async def _read(self, wanted: _Read, wait: int) -> TaskReport:
@@ -201,11 +214,22 @@ class AsyncTasks:
             limit=limit,
             wait_ms=wait * 1000 or None,
         )
-        return await answered(agent_client(self._channel).tasks_get(request))
+        return await self._asked(lambda tasks: tasks.tasks_get(request))
+
+    async def _asked(self, call: Callable[[Operations], Awaitable[_T]]) -> _T:
+        """Ask the agent; where it has no tasks, do it over its processes, now and from then on."""
+        if "tasks" not in self._link.lacks:
+            try:
+                return await answered(call(agent_client(self._channel)))
+            except UnsupportedOperation as error:
+                if error.details.get("capability") != "tasks":
+                    raise
+                self._link.lacks.add("tasks")
+        return await answered(call(EmulatedTasks(self._channel)))
 
     async def _abandon(self, task_id: str) -> None:
         try:
-            await answered(agent_client(self._channel).tasks_cancel(agent.TaskRequest(task_id=task_id, limit=0)))
+            await self._asked(lambda tasks: tasks.tasks_cancel(agent.TaskRequest(task_id=task_id, limit=0)))
         except ClocheError as error:
             logger.info("task not cancelled", extra={"error": error.code})
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from cloche_contract.agent import ROUTE_READ_FILE, ROUTE_UPLOAD_PART
-from cloche_contract.errors import FileTooLarge, InvalidArgument, ProviderFailed
+from cloche_contract.errors import FileTooLarge, InvalidArgument, ProviderFailed, UnsupportedOperation
 
 from .data_plane import AgentChannel
+from .emulated_uploads import Part, upload_part
 from .link import SandboxLink
 
 if TYPE_CHECKING:
@@ -108,11 +109,7 @@ class AsyncTransfers:
             FileIsDirectory, FilePermissionDenied, FileSpecial, DiskFull: it cannot be written.
         """
         transfer = transfer_id or self._link.new_id()
-        query = f"path={_quoted(path)}&transfer={_quoted(transfer)}&offset={offset}&last={int(last)}"
-        if mode is not None:
-            query += f"&mode={quote(mode, safe='')}"
-        async with self._channel.send("POST", f"{ROUTE_UPLOAD_PART}?{query}", content=data, headers=_BYTES) as reply:
-            told = _object(await reply.read(REPLY_LIMIT_BYTES))
+        told = await self._append(Part(transfer, path, offset, last, mode, data))
         part = UploadedPart(
             transfer, int(told.get("size", -1)), str(told.get("sha256", "")), told.get("complete") is True
         )
@@ -122,6 +119,24 @@ class AsyncTransfers:
             # What arrived is not what was sent.
             raise ProviderFailed
         return part
+
+    async def _append(self, part: Part) -> Mapping[str, Any]:
+        """Send a part; where the agent takes whole files only, they are put together in the sandbox."""
+        query = f"path={_quoted(part.path)}&transfer={_quoted(part.transfer_id)}"
+        query += f"&offset={part.offset}&last={int(part.last)}"
+        if part.mode is not None:
+            query += f"&mode={quote(part.mode, safe='')}"
+        if "transfers" not in self._link.lacks:
+            try:
+                async with self._channel.send(
+                    "POST", f"{ROUTE_UPLOAD_PART}?{query}", content=part.data, headers=_BYTES
+                ) as reply:
+                    return _object(await reply.read(REPLY_LIMIT_BYTES))
+            except UnsupportedOperation as error:
+                if error.details.get("capability") != "transfers":
+                    raise
+                self._link.lacks.add("transfers")
+        return await upload_part(self._channel, part)
 
     async def _part(self, path: str, offset: int, length: int, *, whole: bool) -> FilePart:
         headers = {"accept-encoding": "identity", "range": f"bytes={offset}-{offset + length - 1}"}

@@ -231,7 +231,7 @@ class TestAgent:
 
     async def read_task(self, task_id: str, **more: object) -> TaskOutcome:
         """A task as it is now, and a part of its streams."""
-        return _task_outcome(await self.call("/cloche.Tasks/Get", {"task_id": task_id, **more}))
+        return task_outcome(await self.call("/cloche.Tasks/Get", {"task_id": task_id, **more}))
 
     async def ended_task(self, task_id: str) -> TaskOutcome:
         """Wait for the end of a task; returns it with its streams from their beginning."""
@@ -244,7 +244,7 @@ class TestAgent:
 
     async def cancel_task(self, task_id: str) -> TaskOutcome:
         """End a task and everything that it started."""
-        return _task_outcome(await self.call("/cloche.Tasks/Cancel", {"task_id": task_id}))
+        return task_outcome(await self.call("/cloche.Tasks/Cancel", {"task_id": task_id}))
 
     async def list(self, path: str) -> Sequence[Mapping[str, Any]]:
         """The entries of a directory."""
@@ -297,7 +297,8 @@ def _note_event(outcome: CommandOutcome, message: Mapping[str, Any], on_output: 
         outcome.end = event["end"]
 
 
-def _task_outcome(report: Mapping[str, Any]) -> TaskOutcome:
+def task_outcome(report: Mapping[str, Any]) -> TaskOutcome:
+    """A report of a task, taken apart."""
     task, stdout, stderr = report["task"], report["stdout"], report["stderr"]
     return TaskOutcome(
         state=str(task["state"]),

@@ -77,6 +77,10 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "incomplete": "operator",
         "not_included": "operator",
     },
+    "EmulatedAbility": {
+        "capability": "operator",
+        "limits": "operator",
+    },
     "EntryState": {
         "kind": "operator",
         "mode": "operator",
@@ -185,6 +189,7 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "checks": "operator",
         "capabilities": "operator",
         "limits": "operator",
+        "emulated": "operator",
     },
     "PruneRequest": {
         "dry_run": "operator",

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 import anyio
 import pytest
 
+from cloche_contract.common import Capability
 from cloche_contract.errors import NotFound
 from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
@@ -72,6 +73,12 @@ class ProviderSuite:
     async def agent(self, provider: SandboxProvider, sandbox: SandboxRecord) -> TestAgent:
         """The agent of `sandbox`."""
         return await agent_of(provider, sandbox.sandbox_id)
+
+
+def has_itself(report: ProbeReport, capability: Capability) -> bool:
+    """Whether the agents of a provider have an ability; one that a client emulates over them they do not have."""
+    emulated = {ability.capability for ability in report.emulated}
+    return capability in report.capabilities and capability not in emulated
 
 
 async def agent_of(provider: SandboxProvider, sandbox_id: str) -> TestAgent:

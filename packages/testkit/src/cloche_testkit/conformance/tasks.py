@@ -2,6 +2,7 @@
 
 import os
 import uuid
+from collections.abc import Awaitable, Callable
 
 import anyio
 import pytest
@@ -10,7 +11,9 @@ from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import KillRequest, ProbeReport, SandboxProvider
 from cloche_testkit._http import ConnectionCut
 from cloche_testkit.agent_client import AgentRefused, TestAgent
-from cloche_testkit.conformance.base import WITHIN_S, ProviderSuite, agent_of, eventually, nothing_runs
+from cloche_testkit.conformance.base import WITHIN_S, ProviderSuite, agent_of, eventually, has_itself, nothing_runs
+
+Reach = Callable[[], Awaitable[TestAgent]]
 
 
 class TaskConformance(ProviderSuite):
@@ -23,12 +26,17 @@ class TaskConformance(ProviderSuite):
     @pytest.fixture
     async def worker(self, report: ProbeReport, agent: TestAgent, task_id: str) -> TestAgent:
         """The agent, where it has tasks; else the test ends once they were refused."""
-        if "tasks" in report.capabilities:
+        if has_itself(report, "tasks"):
             return agent
         with pytest.raises(AgentRefused) as refusal:
             await agent.start_task(task_id, "true")
         assert refusal.value.status in (404, 405, 501)
         pytest.skip("this provider has no tasks, and refuses them")
+
+    @pytest.fixture
+    def reach(self, provider: SandboxProvider, sandbox: SandboxRecord) -> Reach:
+        """Another connection to the same sandbox."""
+        return lambda: agent_of(provider, sandbox.sandbox_id)
 
     @pytest.mark.parametrize(("status", "state"), [(0, "succeeded"), (7, "failed")])
     async def test_a_task_starts_at_once_and_is_read_when_it_has_ended(
@@ -43,12 +51,12 @@ class TaskConformance(ProviderSuite):
                 assert (found.stdout, found.stderr) == (b"out\n", b"err\n")
 
     async def test_t34_a_task_outlives_the_connection_that_started_it(
-        self, provider: SandboxProvider, sandbox: SandboxRecord, worker: TestAgent, task_id: str
+        self, reach: Reach, worker: TestAgent, task_id: str
     ) -> None:
         """Another client reads it, also while it runs."""
         with anyio.fail_after(WITHIN_S):
             await worker.start_task(task_id, "mkfifo go; echo begun; cat go; echo done")
-            other = await agent_of(provider, sandbox.sandbox_id)
+            other = await reach()
             while (found := await other.read_task(task_id, wait_ms=20_000)).stdout != b"begun\n":
                 assert found.state == "running"
             await other.run("echo now > go")

@@ -8,7 +8,7 @@ import pytest
 
 from cloche_contract.provider import ProbeReport
 from cloche_testkit.agent_client import AgentRefused, TestAgent
-from cloche_testkit.conformance.base import ProviderSuite
+from cloche_testkit.conformance.base import ProviderSuite, has_itself
 
 PART_BYTES = 300_000
 
@@ -29,7 +29,7 @@ class TransferConformance(ProviderSuite):
     @pytest.fixture
     async def carrier(self, report: ProbeReport, agent: TestAgent, place: str, transfer: str) -> TestAgent:
         """The agent, where it takes parts; else the test ends once they were refused."""
-        if "transfers" in report.capabilities:
+        if has_itself(report, "transfers"):
             return agent
         with pytest.raises(AgentRefused) as refusal:
             await agent.upload_part(place, b"part", transfer=transfer)

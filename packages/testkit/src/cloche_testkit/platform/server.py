@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
@@ -23,7 +23,7 @@ from cloche_contract.http import (
     Route,
     Timeout,
 )
-from cloche_contract.lifecycle import SandboxRecord
+from cloche_contract.lifecycle import AgentEndpoint, SandboxRecord
 from cloche_contract.provider import (
     ConnectRequest,
     CreateRequest,
@@ -33,11 +33,14 @@ from cloche_contract.provider import (
     SetTimeoutRequest,
 )
 from cloche_testkit.platform.faults import Faults, go_wrong
-from cloche_testkit.platform.wire import Seen, answer, read_body, read_head
+from cloche_testkit.platform.own_agent import answer_as_their_agent
+from cloche_testkit.platform.wire import FILE_LIMIT, Seen, answer, read_body, read_head
 
 API_KEY = "e2b_" + "0" * 40
 PAGE = 100
 AGENT_VERSION = "0.6.13"
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -67,7 +70,7 @@ class ReferencePlatform:
         data_plane: every request that went to an agent.
         versions: which versions of create, list and connect it has.
         domain: what it tells as the domain of its sandboxes, if anything.
-        additions: whether its agents know what this project adds to the protocol, as a platform's own do not.
+        additions: whether its agents know what this project adds to the protocol. Without, they answer as E2B's own do.
     """
 
     def __init__(
@@ -352,12 +355,17 @@ class ReferencePlatform:
         self.data_plane.append(seen)
         held = self._held.get(seen.headers[HEADER_SANDBOX_ID.lower()])
         if held is None or held.paused:
-            await client.send(answer(502, {"code": 502, "message": "The sandbox was not found"}))
+            await client.send(
+                answer(502, {"code": 502, "message": "The sandbox was not found"}, {"connection": "close"})
+            )
             return
-        if not self.additions and seen.path.startswith(("/cloche.", "/cloche/")):
-            await client.send(answer(404, {"code": "unimplemented", "message": "404 page not found"}))
+        if not self.additions:
+            body = await read_body(buffered, seen, FILE_LIMIT)
+            if body is not None:
+                whole, where = replace(seen, body=body), await self._agent_of(held)
+                await _while_connected(client, lambda: answer_as_their_agent(whole, client, where))
             return
-        async with await self._reached(held) as agent:
+        async with await _reached(await self._agent_of(held)) as agent:
             await agent.send(_to_one_request(seen))
 
             async def upwards() -> None:
@@ -372,19 +380,23 @@ class ReferencePlatform:
                 await _carry(agent, client)
                 both.cancel_scope.cancel()
 
-    async def _reached(self, held: Held) -> ByteStream:
+    async def _agent_of(self, held: Held) -> AgentEndpoint:
         if held.record.agent is None:
             held.record = await self._behind.connect(ConnectRequest(sandbox_id=held.sandbox_id))
-        where = held.record.agent
-        if where is not None and where.socket_path is not None:
-            return await anyio.connect_unix(where.socket_path)
-        url = urlsplit("" if where is None else where.base_url)
-        return await anyio.connect_tcp(url.hostname or "127.0.0.1", url.port or 80)
+        assert held.record.agent is not None
+        return held.record.agent
 
 
-async def _while_connected(stream: SocketStream, work: Callable[[], Awaitable[bytes]]) -> bytes | None:
+async def _reached(where: AgentEndpoint) -> ByteStream:
+    if where.socket_path is not None:
+        return await anyio.connect_unix(where.socket_path)
+    url = urlsplit(where.base_url)
+    return await anyio.connect_tcp(url.hostname or "127.0.0.1", url.port or 80)
+
+
+async def _while_connected(stream: SocketStream, work: Callable[[], Awaitable[T]]) -> T | None:
     """What the work answers; None where the client goes away meanwhile, which gives the work up."""
-    told: bytes | None = None
+    told: T | None = None
 
     async def watch() -> None:
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -11,6 +11,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 HEAD_LIMIT = 65_536
 BODY_LIMIT = 1_048_576
+FILE_LIMIT = 64 * 1_048_576
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,10 @@ async def read_head(stream: BufferedByteReceiveStream) -> Seen | None:
     return Seen(method, target, headers, head)
 
 
-async def read_body(stream: BufferedByteReceiveStream, seen: Seen) -> bytes | None:
-    """The body of a request of the control plane; None where it is cut off or too large."""
+async def read_body(stream: BufferedByteReceiveStream, seen: Seen, limit: int = BODY_LIMIT) -> bytes | None:
+    """The body of a request that says how long it is; None where it is cut off or too large."""
     size = int(seen.headers.get("content-length", "0"))
-    if size > BODY_LIMIT:
+    if size > limit:
         return None
     try:
         return await stream.receive_exactly(size) if size else b""
@@ -73,3 +74,14 @@ def raw_answer(
     told["content-length"] = str(len(body) if claimed_length is None else claimed_length)
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in told.items())]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def stream_head(status: int, content_type: str) -> bytes:
+    """The head of an answer that comes in pieces, and whose connection ends with it."""
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-type: {content_type}"]
+    return "\r\n".join([*lines, "transfer-encoding: chunked", "connection: close", "", ""]).encode("latin-1")
+
+
+def chunk(piece: bytes) -> bytes:
+    """One piece of such an answer; an empty one ends it."""
+    return b"%x\r\n%b\r\n" % (len(piece), piece)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.provider.operations import DiffEntry as DiffEntry
     from cloche_contract._gen.models.provider.operations import DiffRequest as DiffRequest
     from cloche_contract._gen.models.provider.operations import DiffResult as DiffResult
+    from cloche_contract._gen.models.provider.operations import EmulatedAbility as EmulatedAbility
     from cloche_contract._gen.models.provider.operations import EntryState as EntryState
     from cloche_contract._gen.models.provider.operations import GetRequest as GetRequest
     from cloche_contract._gen.models.provider.operations import InspectRequest as InspectRequest
@@ -39,6 +40,7 @@ _WHERE = {
     "DiffEntry": "cloche_contract._gen.models.provider.operations",
     "DiffRequest": "cloche_contract._gen.models.provider.operations",
     "DiffResult": "cloche_contract._gen.models.provider.operations",
+    "EmulatedAbility": "cloche_contract._gen.models.provider.operations",
     "EntryState": "cloche_contract._gen.models.provider.operations",
     "GetRequest": "cloche_contract._gen.models.provider.operations",
     "InspectRequest": "cloche_contract._gen.models.provider.operations",
@@ -67,6 +69,7 @@ __all__ = [
     "DiffEntry",
     "DiffRequest",
     "DiffResult",
+    "EmulatedAbility",
     "EntryState",
     "GetRequest",
     "InspectRequest",

@@ -902,6 +902,58 @@ class ProbeCheck(BaseModel):
     """
 
 
+Limit = TypeAliasType("Limit", Annotated[StrictStr, Field(max_length=500)])
+
+
+class EmulatedAbility(BaseModel):
+    """
+    One ability that is emulated, and what it cannot promise.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+    )
+    capability: Annotated[
+        Literal[
+            "lifecycle",
+            "timeout",
+            "renew_on_request",
+            "exec",
+            "files",
+            "transfers",
+            "tasks",
+            "code",
+            "code_languages",
+            "users_root",
+            "idempotent_create",
+            "metadata",
+            "region",
+            "inspect",
+            "limits_cpu",
+            "limits_memory",
+            "limits_pids",
+            "limits_disk",
+            "egress",
+            "listener",
+            "diff",
+            "logs",
+            "prune",
+        ],
+        Field(json_schema_extra={"x-disclosure": "operator"}),
+    ]
+    """
+    One ability of a provider, true only where it really works.
+    """
+    limits: Annotated[
+        list[Limit],
+        Field(json_schema_extra={"x-disclosure": "operator"}, max_length=16),
+    ]
+    """
+    What holds less than where the agent has it, one sentence each.
+    """
+
+
 class ProbeReport(BaseModel):
     """
     What a provider can do here and now.
@@ -965,6 +1017,17 @@ class ProbeReport(BaseModel):
     ]
     """
     Resources, and by what they can be limited.
+    """
+    emulated: Annotated[
+        list[EmulatedAbility],
+        Field(
+            json_schema_extra={"x-disclosure": "operator"},
+            max_length=64,
+            validate_default=True,
+        ),
+    ] = []
+    """
+    Abilities that the SDK does by other means where the agent of a sandbox does not have them.
     """
 
 
