@@ -2,11 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypedDict, cast
 
 import anyio
 
@@ -14,6 +14,7 @@ from cloche_cli.documents import code_document, command_document
 from cloche_cli.exit_status import TIMEOUT
 from cloche_cli.figures import is_image, save_figures
 from cloche_cli.invocation import Invocation, current, write_out
+from cloche_cli.piping import fed_to_the_end
 from cloche_cli.running import run_async
 from cloche_cli.sandboxes import usable_id
 from cloche_contract.errors import InvalidArgument, NotFound
@@ -61,6 +62,15 @@ class ExecRequest:
     template: str | None = None
     provider: str | None = None
     egress: Sequence[str] | None = None
+    stdin: bool = False
+
+
+class _CommandOptions(TypedDict):
+    cwd: str | None
+    envs: Mapping[str, str]
+    timeout: int
+    on_stdout: Callable[[str], None] | None
+    on_stderr: Callable[[str], None] | None
 
 
 def shell_line(words: Sequence[str]) -> str:
@@ -124,15 +134,15 @@ async def _run_command(request: ExecRequest, invocation: Invocation) -> int:
     else:
         sandbox = await AsyncSandbox.connect(request.sandbox, provider=request.provider)
     on_stdout, on_stderr = (None, None) if invocation.json else (write_out, _to_stderr)
+    options = _CommandOptions(
+        cwd=request.cwd, envs=request.envs, timeout=request.timeout_s, on_stdout=on_stdout, on_stderr=on_stderr
+    )
     try:
-        result = await sandbox.commands.run(
-            request.command,
-            cwd=request.cwd,
-            envs=request.envs,
-            timeout=request.timeout_s,
-            on_stdout=on_stdout,
-            on_stderr=on_stderr,
-        )
+        if request.stdin:
+            handle = await sandbox.commands.start(request.command, stdin=True, **options)
+            result = await fed_to_the_end(handle)
+        else:
+            result = await sandbox.commands.run(request.command, **options)
     except CommandTimeout as stopped:
         result = stopped.result
     finally:

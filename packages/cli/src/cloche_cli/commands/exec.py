@@ -33,6 +33,7 @@ def _exec(
     provider: str | None,
     allow_net: tuple[str, ...],
     tty: bool,
+    stdin: bool,
 ) -> int:
     from cloche_cli.one_shot import ExecRequest, run_command, shell_line
 
@@ -43,6 +44,8 @@ def _exec(
     where = Where(
         sandbox=sandbox, cwd=cwd, envs=dict(env), template=template, provider=provider, egress=allow_net or None
     )
+    if tty and stdin:
+        raise Refused("exclusive", "has stdin with it; leave out --stdin.", field="--tty")
     if tty:
         from cloche_cli.terminal import TerminalRequest, run_terminal
 
@@ -50,7 +53,9 @@ def _exec(
     if not words:
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param=context.command.params[0])
-    return run_command(ExecRequest(command=shell_line(words), timeout_s=timeout or _DEFAULT_TIMEOUT_S, **where))
+    return run_command(
+        ExecRequest(command=shell_line(words), timeout_s=timeout or _DEFAULT_TIMEOUT_S, stdin=stdin, **where)
+    )
 
 
 exec_ = command(
@@ -60,7 +65,8 @@ exec_ = command(
         "Run COMMAND with `sh -c` in a sandbox: the one that --sandbox names, else one of its own that is "
         "killed at the end.\n\n"
         "One word is taken as a line for the shell; several words are quoted so that each arrives as it is. "
-        "The command's status becomes the exit status (5 if the timeout ended it). Its stdin is empty.\n\n"
+        "The command's status becomes the exit status (5 if the timeout ended it). Its stdin is empty, unless --stdin "
+        "passes on what is piped in.\n\n"
         "With --tty, COMMAND or else a login shell runs on a terminal that is this one: keys, also Ctrl+C, go to it."
     ),
     examples=[
@@ -68,11 +74,13 @@ exec_ = command(
         "abx exec 'ls / | wc -l'",
         "abx exec --sandbox sb-7f3a --cwd /tmp -- sh build.sh",
         "abx --json exec --env TOKEN -- ./upload",
+        "sort data.csv | abx exec --stdin -- python3 -c 'import sys; print(len(sys.stdin.readlines()))'",
         "abx exec --tty --sandbox sb-7f3a",
     ],
     params=[
         click.Argument(["words"], nargs=-1, metavar="[--] COMMAND..."),
         click.Option(["-t", "--tty"], is_flag=True, help="Connect this terminal; without COMMAND, to a login shell."),
+        click.Option(["-i", "--stdin"], is_flag=True, help="Pass on stdin, as it comes, to its end."),
         click.Option(["-s", "--sandbox"], type=Text(1024), help="Id of a living sandbox, plain or provider:id."),
         click.Option(["--cwd"], type=Text(4096), help="Folder to run in. Default: the template's."),
         click.Option(["-e", "--env"], type=Variable(), multiple=True, help="A variable for the command; repeatable."),
