@@ -79,14 +79,23 @@ def objects_of(bench: Bench) -> set[str]:
     return found | {one["Name"] for one in api.volumes()["Volumes"] or ()}
 
 
-async def run(record: Record, command: str, timeout_s: float = 30) -> dict[str, Any]:
-    """Run a shell command in a sandbox: stdout, stderr and what its end event says."""
+async def run(record: Record, command: str, timeout_s: float = 30, session: str = "") -> dict[str, Any]:
+    """Run a shell command in a sandbox, in a session of its own or in that one: stdout, stderr, what its end says."""
     head = {"X-Access-Token": record.token, "Content-Type": "application/connect+json"}
     head["Connect-Timeout-Ms"] = str(int(timeout_s * 1000))
-    body = encode_message({"process": {"cmd": "/bin/sh", "args": ["-c", command]}})
+    where = {"workspaceSession": session} if session else {}
+    body = encode_message({"process": {"cmd": "/bin/sh", "args": ["-c", command]}, **where})
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{record.agent_port}", trust_env=False) as client:
         answer = await client.post("/process.Process/Start", content=body, headers=head, timeout=timeout_s + 30)
     return _told(answer.content)
+
+
+async def ask(record: Record, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    """Call a method of the agent that must not be refused."""
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{record.agent_port}", trust_env=False) as client:
+        answer = await client.post(path, json=message, headers={"X-Access-Token": record.token}, timeout=60)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 def _told(body: bytes) -> dict[str, Any]:
