@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,29 +168,36 @@ def import_busybox(engine: TestEngine) -> str:
         folder = tarfile.TarInfo("tmp")
         folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
         archive.addfile(folder)
-    return _import(engine, buffer.getvalue(), BUSYBOX)
+    return import_image(engine, buffer.getvalue(), BUSYBOX)
 
 
 def import_python(engine: TestEngine) -> str:
     """An image with the Python, shell and C library of this machine."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path in _files_of_python():
+        for path in files_of_python():
             archive.add(path, path.lstrip("/"), recursive=False)
         folder = tarfile.TarInfo("tmp")
         folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
         archive.addfile(folder)
-    return _import(engine, buffer.getvalue(), PYTHON)
+    return import_image(engine, buffer.getvalue(), PYTHON)
 
 
-def _files_of_python() -> Iterator[str]:
+def files_of_python(more: Sequence[str] = (), *, extensions: bool = False) -> Iterator[str]:
+    """The files of this machine's Python and of some programs, with the libraries that they need.
+
+    Args:
+        more: programs besides.
+        extensions: also what Python's own extension modules need, such as OpenSSL.
+    """
     python = str(Path("/usr/bin/python3").resolve())
     ask = [python, "-c", "import sys; print(sys.version_info[1])"]
     version = subprocess.run(ask, capture_output=True, text=True, check=True)
     yield from ("/bin", "/lib", "/lib64")
-    programs = [python, *(f"/usr/bin/{name}" for name in ("sh", "dash", "cat", "ls", "env", "sleep", "id"))]
-    yield from {"/usr/bin/python3", *programs, *(lib for program in programs for lib in _libraries(program))}
+    programs = [python, *(f"/usr/bin/{name}" for name in ("sh", "dash", "cat", "ls", "env", "sleep", "id")), *more]
     library = Path(f"/usr/lib/python3.{version.stdout.strip()}")
+    linked = [*programs, *(str(path) for path in library.glob("lib-dynload/*.so") if extensions)]
+    yield from {"/usr/bin/python3", *programs, *(lib for program in linked for lib in _libraries(program))}
     for path in sorted(library.rglob("*")):
         if not {"test", "__pycache__", "idlelib", "config"} & set(path.parts):
             yield str(path)
@@ -203,7 +210,8 @@ def _libraries(program: str) -> list[str]:
     return [str(path) for word in words for path in (word.parent.resolve() / word.name, word.resolve())]
 
 
-def _import(engine: TestEngine, data: bytes, reference: str) -> str:
+def import_image(engine: TestEngine, data: bytes, reference: str, changes: Sequence[str] = ()) -> str:
+    """An image of one layer; `changes` are lines of a Dockerfile."""
     name, _, tag = reference.rpartition(":")
-    engine.api.import_image_from_data(data, repository=name, tag=tag)
+    engine.api.import_image_from_data(data, repository=name, tag=tag, changes=list(changes))
     return reference

@@ -72,11 +72,14 @@ def check_artefact(abx: Path, wheels: Mapping[str, Path], wheelhouse: Path, insi
     install(python, wheelhouse, ["--requirement", str(folder / "requirements.txt")])
     for package in ("cloche_cli", "cloche_mcp_http", "cloche_mcp_stdio", "cloche_sdk"):
         run([str(python), "-I", "-c", inside, package, ""], folder)
-    secrets = dict(
-        line.split("=", 1) for line in folder.with_name("artefact.env").read_text().splitlines() if line[:1] != "#"
-    )
-    anyio.run(_serve_and_call, python, folder, secrets)
+    anyio.run(_serve_and_call, python, folder, secrets_of(folder))
     return int(run([str(python), "-c", "import sys; print(sys.version_info[1])"], folder))
+
+
+def secrets_of(folder: Path) -> dict[str, str]:
+    """The variables of the file beside the artefact."""
+    lines = folder.with_name(f"{folder.name}.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
 
 async def _serve_and_call(python: Path, folder: Path, secrets: Mapping[str, str]) -> None:
@@ -90,7 +93,7 @@ async def _serve_and_call(python: Path, folder: Path, secrets: Mapping[str, str]
             said = BufferedByteReceiveStream(process.stdout)
             while (found := re.search(rb"running on (http://\S+)", await said.receive_until(b"\n", 65536))) is None:
                 continue
-            await _call(f"{found[1].decode()}/mcp", secrets["ABX_MCP_AUTH_TOKEN"])
+            await call(f"{found[1].decode()}/mcp", secrets["ABX_MCP_AUTH_TOKEN"])
             process.terminate()
             async for _ in process.stdout:
                 continue
@@ -102,7 +105,8 @@ async def _serve_and_call(python: Path, folder: Path, secrets: Mapping[str, str]
                 await process.aclose()
 
 
-async def _call(url: str, token: str) -> None:
+async def call(url: str, token: str) -> None:
+    """See that a client with the token is served, and that others are refused."""
     async with httpx2.AsyncClient() as stranger:
         for headers in ({}, {"Authorization": "Bearer another"}):
             answer = await stranger.post(url, headers=headers)

@@ -2,7 +2,8 @@
 
 `nox -s standalone` runs this, with the names of package folders to check fewer. It proves what
 architecture 3.11 promises: one distribution of the workspace is useful without the others, as the first
-example of its README says. With `cli` comes what `abx mcp deploy` writes, started and called.
+example of its README says. With `cli` comes what `abx mcp deploy` writes, started and called, and the
+image that its recipe makes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from tests.architecture import image
 from tests.architecture.artefact import check_artefact
 from tests.architecture.readme_example import run_example
 from tests.architecture.wheelhouse import build, download, environment, install, run
@@ -133,6 +135,16 @@ def deployed(wheels: Mapping[str, Path], wheelhouse: Path) -> Finding:
     return Finding(f"artefact 3.{minor}", 0, time.monotonic() - started, [])
 
 
+def in_an_image(wheelhouse: Path) -> Finding:
+    """Build the image recipe of a deployment, and run it, where this machine can."""
+    started = time.monotonic()
+    reason = image.missing()
+    if not reason:
+        image.check_image(wheelhouse / "venv-cli" / "bin" / "abx", wheelhouse)
+    name = f"image (not tried: {reason})" if reason else "image"
+    return Finding(name, 0, time.monotonic() - started, [])
+
+
 def main(chosen: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="cloche-standalone-") as name, ThreadPoolExecutor(2) as pool:
         folder = Path(name)
@@ -142,7 +154,8 @@ def main(chosen: list[str]) -> int:
         wanted = [package for package in packages() if not chosen or package.key in chosen]
         findings = [future.result() for future in [pool.submit(check, package, folder) for package in wanted]]
         if not chosen or "cli" in chosen:
-            findings.append(deployed(wheels, folder))
+            both = [pool.submit(deployed, wheels, folder), pool.submit(in_an_image, folder)]
+            findings += [future.result() for future in both]
     for finding in findings:
         verdict = "; ".join(finding.problems) or "alone, as allowed"
         sys.stdout.write(f"{finding.package:14} {finding.modules:4} modules  {finding.seconds:5.1f} s  {verdict}\n")
