@@ -1,11 +1,13 @@
 """A real authorization server of this process: metadata and keys over HTTP, and tokens that it signs."""
 
+import base64
 import json
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs, quote_plus
 
 import anyio
 import jwt
@@ -20,6 +22,7 @@ from starlette.routing import Route
 from cloche_mcp_http.server import bind
 
 AUDIENCE = "https://mcp.example.org/mcp"
+CLIENT, SECRET = "resource-server", "s3cret:of/it"
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
@@ -40,6 +43,8 @@ class Issuer:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     asked: list[str] = field(default_factory=list[str])
     silent: bool = False
+    opaque: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """What it says of opaque tokens, to a client with the right secret."""
 
     def add_key(self, key_id: str, algorithm: str) -> None:
         """Sign with one more key from now on."""
@@ -66,6 +71,8 @@ class Issuer:
         self.asked.append(path)
         if self.silent:
             return Response(status_code=503)
+        if path == "/introspect":
+            return await self._introspect(request)
         if path == "/moved":
             return RedirectResponse("/keys")
         if path == "/keys":
@@ -73,6 +80,13 @@ class Issuer:
         if path == "/.well-known/oauth-authorization-server" and self.metadata:
             return JSONResponse(self.metadata)
         return Response(status_code=404)
+
+    async def _introspect(self, request: Request) -> Response:
+        expected = base64.b64encode(f"{CLIENT}:{quote_plus(SECRET)}".encode()).decode()
+        if request.method != "POST" or request.headers.get("Authorization") != f"Basic {expected}":
+            return Response(status_code=401)
+        (token,) = parse_qs((await request.body()).decode())["token"]
+        return JSONResponse(self.opaque.get(token, {"active": False}))
 
 
 def public(key_id: str, algorithm: str, key: PrivateKey) -> dict[str, Any]:
@@ -92,7 +106,7 @@ async def issuer() -> AsyncGenerator[Issuer]:
     made.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     made.metadata = {"issuer": made.url, "jwks_uri": f"{made.url}/keys"}
     made.add_key("one", "RS256")
-    app = Starlette(routes=[Route("/{path:path}", made.answer)])
+    app = Starlette(routes=[Route("/{path:path}", made.answer, methods=["GET", "POST"])])
     server = _Quiet(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", ws="none"))
     with listener:
         async with anyio.create_task_group() as tasks:

@@ -12,7 +12,7 @@ from cloche_cli.usage import Refused
 from cloche_contract.registry import ToolFilter
 from cloche_mcp_http import OAuth, create_mcp_app, listed, oauth_of, read_token_file, tokens_of
 from cloche_mcp_http.addresses import LOOPBACK_NAMES
-from cloche_mcp_http.jwt_tokens import OAUTH_VARIABLES
+from cloche_mcp_http.oauth_variables import OAUTH_VARIABLES
 from cloche_mcp_http.server import AddressRefused, bind
 from cloche_mcp_http.server import serve as serve_app
 from cloche_mcp_stdio.log import log_to_stderr

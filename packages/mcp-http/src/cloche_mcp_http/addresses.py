@@ -9,6 +9,7 @@ import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 ANY = "*"
@@ -119,3 +120,17 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return False
+
+
+def is_trusted(url: str) -> bool:
+    """Whether what comes from a URL can be believed: https, or a server of this machine."""
+    try:
+        parts = urlsplit(url)
+        if parts.username is not None or parts.fragment:
+            return False
+        authority = parse_authority(parts.netloc)
+    except ValueError:
+        return False
+    if authority is None:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and authority.host in LOOPBACK_NAMES)

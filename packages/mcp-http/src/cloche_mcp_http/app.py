@@ -25,10 +25,10 @@ from cloche_mcp_http.calls import CallLimit
 from cloche_mcp_http.commons import ServerCommons
 from cloche_mcp_http.endpoint import BodyLimits, CallLimits, McpEndpoint
 from cloche_mcp_http.guard import Guard, Guarded
-from cloche_mcp_http.jwt_tokens import ISSUER_VARIABLE
 from cloche_mcp_http.leases import Leases
 from cloche_mcp_http.metrics import Metrics
 from cloche_mcp_http.oauth import OAuth, OAuthCallers
+from cloche_mcp_http.oauth_variables import ISSUER_VARIABLE
 from cloche_mcp_http.principals import SINGLE_PRINCIPAL, TOKEN_VARIABLE, BearerTokens, Callers
 from cloche_mcp_http.store import ServerIds, SessionStore
 

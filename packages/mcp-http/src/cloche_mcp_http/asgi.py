@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cloche_contract.errors import ConfigurationInvalid
 from cloche_mcp_http.addresses import ANY
 from cloche_mcp_http.app import DEFAULT_TEMPLATE, HOSTS_VARIABLE, ORIGINS_VARIABLE, create_mcp_app
-from cloche_mcp_http.jwt_tokens import oauth_of
+from cloche_mcp_http.oauth_settings import oauth_of
 from cloche_mcp_http.principals import TOKEN_VARIABLE, tokens_of
 
 

@@ -6,20 +6,16 @@ often than every few seconds, so that nobody can use that to flood the issuer.
 Source: RFC 8414 (where the keys are told), RFC 7517 (what they look like); OpenID Connect Discovery 1.0.
 """
 
-import json
 import logging
 import math
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping
-from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 import jwt
 
-from cloche_mcp_http.addresses import LOOPBACK_NAMES, parse_authority
+from cloche_mcp_http.addresses import is_trusted
+from cloche_mcp_http.documents import Fetch, FetchFailed, fetch_document
 from cloche_mcp_http.principals import CallersUnavailable
 
 logger = logging.getLogger(__name__)
@@ -28,60 +24,6 @@ FRESH_S = 600.0
 # What is used of old keys while the issuer does not answer.
 KEPT_S = 7200.0
 ASK_AGAIN_S = 10.0
-_ANSWER_WITHIN_S = 5.0
-_MOST_BYTES = 524_288
-
-Fetch = Callable[[str], Mapping[str, Any]]
-
-
-class FetchFailed(Exception):
-    """There is no usable document at a URL; the text says why, for the log."""
-
-
-def is_trusted(url: str) -> bool:
-    """Whether what comes from a URL can be believed: https, or a server of this machine."""
-    try:
-        parts = urlsplit(url)
-        if parts.username is not None or parts.fragment:
-            return False
-        authority = parse_authority(parts.netloc)
-    except ValueError:
-        return False
-    if authority is None:
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and authority.host in LOOPBACK_NAMES)
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect could lead to somebody who may not say whose keys are right."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
-
-
-def fetch_document(url: str) -> Mapping[str, Any]:
-    """The JSON object at a URL; blocks.
-
-    Raises:
-        FetchFailed: there is none, or it is too large.
-    """
-    request = urllib.request.Request(url, headers={"Accept": "application/json"})
-    try:
-        with _OPENER.open(request, timeout=_ANSWER_WITHIN_S) as answer:
-            found: Any = json.loads(answer.read(_MOST_BYTES))
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise FetchFailed(f"status {error.code}") from None
-    except (OSError, ValueError) as error:
-        raise FetchFailed(type(error).__name__) from error
-    if not isinstance(found, dict):
-        raise FetchFailed("not an object")
-    return cast("dict[str, Any]", found)
 
 
 class IssuerKeys:

@@ -18,6 +18,8 @@ from starlette.routing import Route
 
 from cloche_contract.errors import ConfigurationInvalid
 from cloche_contract.kernel.doors import Clock, SystemClock
+from cloche_mcp_http.addresses import is_trusted
+from cloche_mcp_http.oauth_variables import AUDIENCE_VARIABLE, ISSUER_VARIABLE, RESOURCE_VARIABLE
 from cloche_mcp_http.principals import NotAuthorized, bearer_token
 
 
@@ -36,6 +38,20 @@ class OAuth:
     issuer_url: str
     resource_url: str
     required_scopes: Sequence[str] = ()
+
+
+def trusted_resource(issuer_url: str, audience: str, resource_url: str | None) -> str:
+    """The URL of the resource that tokens of this issuer are for.
+
+    Raises:
+        ConfigurationInvalid: it, or the issuer's, is no URL, or neither https nor of this machine.
+    """
+    if not is_trusted(issuer_url):
+        raise ConfigurationInvalid(setting=ISSUER_VARIABLE)
+    resource = resource_url or audience
+    if not is_trusted(resource):
+        raise ConfigurationInvalid(setting=RESOURCE_VARIABLE if resource_url else AUDIENCE_VARIABLE)
+    return resource
 
 
 class OAuthCallers:

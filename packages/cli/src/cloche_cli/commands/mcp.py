@@ -107,8 +107,9 @@ start = command(
         "code-interpreter-v1; ABX_DEFAULT_TEMPLATE overrides it. On stdio nothing but protocol messages is "
         "written to stdout.\n\n"
         "Over HTTP, clients connect to http://HOST:PORT/mcp. With ABX_MCP_AUTH_TOKEN, or a file of tokens, they "
-        "need a bearer token; with --oauth-issuer and --oauth-audience, an access token (JWT) of that "
-        "authorization server. Without any of these only this machine may connect."
+        "need a bearer token; with --oauth-issuer and --oauth-audience, an access token of that authorization "
+        "server: a JWT, or an opaque one that ABX_MCP_OAUTH_INTROSPECTION_URL is asked about. Without any of these "
+        "only this machine may connect."
     ),
     examples=[
         "abx mcp start",
