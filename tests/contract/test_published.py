@@ -82,7 +82,7 @@ def test_no_secret_is_read_from_the_configuration_file() -> None:
     """Systems 2.6: secrets never come from TOML."""
     assert [setting.key for setting in settings.SETTINGS if setting.secret and setting.toml] == []
     secret = {setting.key for setting in settings.SETTINGS if setting.secret}
-    assert secret == {"mcp_auth_token", "sandbox_api_key"}
+    assert secret == {"mcp_auth_token", "mcp_oauth_client_secret", "sandbox_api_key"}
 
 
 def _sample(kind: type[ClocheError]) -> ClocheError:
