@@ -33,6 +33,7 @@ from .spawner import Spawner
 from .tasks import TaskService
 from .transfers import FileTransfers
 from .upload_parts import PartialUploads
+from .workspace_view import LayeredView
 from .workspaces import Workspaces
 
 UnaryMethod = Callable[[Mapping[str, object], User], Awaitable[Mapping[str, object]]]
@@ -136,11 +137,12 @@ class Agent:
         processes = Processes(self._spawner, self._hooks, tasks)
         self._workspaces = self._open_workspaces(processes, tasks)
         self._process_service = ProcessService(self._config, processes, self._workspaces)
-        self._filesystem = FilesystemService(self._config, self._hooks)
-        self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks)
-        self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded)
+        layered, view = self._layered()
+        self._filesystem = FilesystemService(self._config, self._hooks, view)
+        self._interpreters = Interpreters(self._config, self._hooks, self._spawner, tasks, layered, view)
+        self._transfers = FileTransfers(self._config, self._hooks, self._interpreters.outputs.uploaded, view)
         self._parts = PartialUploads(self._transfers)
-        self._tasks = TaskService(self._config, self._hooks, self._spawner, tasks)
+        self._tasks = TaskService(self._config, self._hooks, self._spawner, tasks, layered)
         self._metrics = Metrics(self._config)
         self._unary: dict[str, UnaryMethod] = {
             **{f"/process.Process/{name}": method for name, method in self._process_service.unary.items()},
@@ -157,7 +159,13 @@ class Agent:
 
     def _open_workspaces(self, processes: Processes, tasks: asyncio.TaskGroup) -> Workspaces | None:
         link = self._hooks.workspace
-        return None if link is None else Workspaces(link, self._config, self._spawner, processes, tasks)
+        place = self._hooks.workspace_place
+        return None if link is None else Workspaces(link, self._config, self._spawner, processes, tasks, place)
+
+    def _layered(self) -> tuple[Workspaces | None, LayeredView | None]:
+        """What code, tasks and files have of the layers: all of them, or none."""
+        view = None if self._workspaces is None else self._workspaces.view
+        return (None, None) if view is None else (self._workspaces, view)
 
     def _layer_methods(self) -> Mapping[str, UnaryMethod]:
         return {} if self._workspaces is None else self._workspaces.unary

@@ -111,6 +111,15 @@ async def _no_network(_add: Sequence[str], _remove: Sequence[str]) -> Sequence[s
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspacePlace:
+    """Folders of a workspace: its layer store, its base, and where it is seen."""
+
+    store: str
+    base: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeeperHooks:
     """What the runtime does for the agent. Each default is right for a boot without confinement.
 
@@ -135,6 +144,8 @@ class KeeperHooks:
             page before. ValueError: no page gave it. None where nothing can tell.
         workspace: link to the workspace host (`workspace_host.start_host`). With it, commands run in workspace
             sessions over layers. None: there are no layers.
+        workspace_place: where the layers are, for a keeper that may mount in a mount namespace of its own: file
+            operations then see and change the workspace through them. None: they see the folder as it is.
     """
 
     on_renew: Callable[[int], None] = _renew_nothing
@@ -152,6 +163,7 @@ class KeeperHooks:
     record: Callable[[str, Mapping[str, object]], None] = _record_nothing
     changes: Callable[[int, str], Awaitable[Mapping[str, object]]] | None = None
     workspace: socket.socket | None = None
+    workspace_place: WorkspacePlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +174,11 @@ class InitProfile:
         import_paths: folders that user code may import from, after its working directory.
         die_with_parent: contexts get PR_SET_PDEATHSIG; needed where init is not pid 1 of a pid namespace.
         prepare_context: called in each fresh context before user code, for example to set rlimits.
+        leaves_cwd: contexts are in their working directory only while they run code: what is mounted there may be
+            exchanged meanwhile.
     """
 
     import_paths: Sequence[str] = ()
     die_with_parent: bool = False
     prepare_context: Callable[[], None] | None = None
+    leaves_cwd: bool = False

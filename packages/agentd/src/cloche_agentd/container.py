@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import socket
 import sys
 from contextlib import suppress
@@ -17,8 +18,9 @@ from typing import Any, Final, cast
 
 from . import namespace_calls as calls
 from .agent import run_keeper
-from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User
+from .config import DEFAULT_PATH, AgentConfig, InitProfile, KeeperHooks, User, WorkspacePlace
 from .init import run_init
+from .lifetime import Lifetime, memory_kills
 from .link import open_link
 from .overlay import hide
 from .workspace_host import WorkspaceSetup, start_host
@@ -50,6 +52,8 @@ class Boot:
     base_root_hash: str = ""
     path: str = DEFAULT_PATH
     envs: dict[str, str] = field(default_factory=dict[str, str])
+    deadline: float = 0.0
+    """When the sandbox ends, in seconds of the wall clock; 0 is never."""
 
 
 def main(folder: str) -> int:
@@ -65,6 +69,8 @@ def main(folder: str) -> int:
         return 1
     init_end.close()
     token = _take_secret(folder)
+    # Without a handler nothing ends the first process of a container; run_keeper takes it over.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     listeners = [_listen(AGENT_PORT), _listen(INTERPRETER_PORT)]
     config = AgentConfig(
         sandbox_id=boot.sandbox_id,
@@ -74,7 +80,24 @@ def main(folder: str) -> int:
         workdir=boot.workdir,
         path=boot.path,
     )
-    return run_keeper(config, keeper_end, listeners, KeeperHooks(workspace=workspace))
+    lifetime = Lifetime(boot.deadline)
+    hooks = KeeperHooks(
+        workspace=workspace,
+        workspace_place=_own_workspace(boot),
+        on_renew=lifetime.renew,
+        facts=lifetime.facts,
+        memory_kills=memory_kills,
+    )
+    return run_keeper(config, keeper_end, listeners, hooks)
+
+
+def _own_workspace(boot: Boot) -> WorkspacePlace | None:
+    """Get a mount namespace of our own: what the keeper mounts there is in nobody's way."""
+    if not boot.store:
+        return None
+    calls.unshare(calls.CLONE_NEWNS)
+    calls.mount("none", "/", None, calls.MS_REC | calls.MS_PRIVATE)
+    return WorkspacePlace(boot.store, boot.base, boot.workdir)
 
 
 def _open_workspace(boot: Boot) -> socket.socket | None:

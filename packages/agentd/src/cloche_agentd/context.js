@@ -32,6 +32,11 @@
   const TIMERS = new Set([setTimeout(() => {}).constructor, setImmediate(() => {}).constructor]);
 
   const cwd = process.cwd();
+  // Between executions what is mounted there may be exchanged: then we are somewhere else.
+  const leaves = process.env.CLOCHE_LEAVES_CWD === '1';
+  delete process.env.CLOCHE_LEAVES_CWD;
+  let place = cwd;
+  if (leaves) process.chdir('/');
   const really = {exit: process.reallyExit.bind(process), setInterval: globalThis.setInterval};
   let count = 0;
   let request = null;      // the execution that runs now
@@ -411,12 +416,35 @@
       request = waiting.shift();
       count += 1;
       shown = rich = 0;
+      if (leaves) returnToPlace();
       const restore = environment(request.envs || {});
       const end = await execute();
       restore();
+      if (leaves) leavePlace();
       request = null;
       sendFrame(end);
     }
+  }
+
+  function returnToPlace() {
+    for (;;) {
+      try {
+        process.chdir(place);
+        return;
+      } catch (error) {
+        if (place === '/') return;
+        place = path.dirname(place);
+      }
+    }
+  }
+
+  function leavePlace() {
+    try {
+      place = process.cwd();
+    } catch (error) {
+      // It was removed: the next execution finds the nearest folder above.
+    }
+    process.chdir('/');
   }
 
   let serving = false;

@@ -45,7 +45,7 @@ def enter_context_process(fds: Sequence[int], null: int, env: Mapping[str, str],
         streams.renew()
         namespace = _make_main(profile)
         os.register_at_fork(after_in_child=control.close)
-        Interpreter(control, namespace).serve()
+        Interpreter(control, namespace, leaves_cwd=profile.leaves_cwd).serve()
     except BaseException:  # noqa: BLE001 - a process entry point: nothing may unwind into init's stack
         status = 70
     os._exit(status)

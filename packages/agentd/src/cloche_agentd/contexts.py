@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, cast
 
 from . import control, limits
@@ -21,12 +21,15 @@ from .pumps import OutputPipe
 from .results import result_line
 from .server import run_in_background
 from .spawner import Child, Launch, Spawner
+from .workspaces import Session, Workspaces
 
 _SIGINT: Final = 2
 _SIGKILL: Final = 9
 _TICKS_PER_S: Final = 100
 """USER_HZ, the unit of start times in /proc; fixed on every Linux architecture that we run on."""
 
+_LEAVES_CWD: Final = "CLOCHE_LEAVES_CWD"
+"""For a program that keeps a context: it is in its working directory only while it runs code."""
 _STOPPED: Final = "the execution was stopped and did not end by itself, so the interpreter was replaced"
 _ENDED: Final = {"restarted": "ContextRestarting", "removed": "ContextRemoved"}
 
@@ -39,6 +42,7 @@ class Makers:
     hooks: KeeperHooks
     tasks: asyncio.TaskGroup
     user: User
+    workspaces: Workspaces | None = None
 
 
 class Context:
@@ -57,6 +61,8 @@ class Context:
         self._hooks = makers.hooks
         self._tasks = makers.tasks
         self._user = makers.user
+        self._workspaces = makers.workspaces
+        self._session: Session | None = None
         self._folders = folders
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
@@ -82,7 +88,7 @@ class Context:
         channel, channel_child = socket.socketpair()
         self._kills_before = self._hooks.memory_kills()
         try:
-            launch = Launch(self._user, self._folders, {}, self.engine.argv)
+            launch = await self._placed(Launch(self._user, self._folders, {}, self.engine.argv))
             child = await self._spawner.interpreter(launch, [channel_child.fileno(), out_child, err_child])
         except BaseException:
             os.close(out)
@@ -106,6 +112,29 @@ class Context:
         self._loop.add_reader(channel, self._on_channel)
         child.exit.add_done_callback(lambda done: self._on_exit(child, done.result()))
 
+    async def _placed(self, launch: Launch) -> Launch:
+        """Return the launch, in the context's session where the sandbox has layers."""
+        if self._workspaces is None:
+            return launch
+        if self._session is None or self._session.gone:
+            self._session = await self._workspaces.enter_alone("context")
+        else:
+            await self._workspaces.advance(self._session, written=True)
+        envs = {**launch.envs, _LEAVES_CWD: "1"} if launch.argv else launch.envs
+        return self._session.place(replace(launch, envs=envs))
+
+    async def advance(self, *, written: bool) -> Mapping[str, object]:
+        """Publish what code wrote into the workspace, and see there what others published. Not while code runs."""
+        if self._workspaces is None or self._session is None or self._session.gone:
+            return {}
+        return await self._workspaces.advance(self._session, written=written)
+
+    async def _settle(self) -> None:
+        """Publish what is left, when the context is removed."""
+        session, self._session = self._session, None
+        if self._workspaces is not None and session is not None and not session.gone:
+            await self._workspaces.settle(session)
+
     async def stop(self, because: Literal["restarted", "removed"]) -> None:
         """End the process on request, and the execution that it is busy with."""
         self.removed = because == "removed"
@@ -113,6 +142,8 @@ class Context:
         if self._run is not None:
             self._run.tell(("ended", because))
         await self.end()
+        if self.removed:
+            await self._settle()
 
     def interrupt(self) -> bool:
         """Interrupt the running execution; False when there is none."""

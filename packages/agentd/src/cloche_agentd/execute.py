@@ -21,6 +21,8 @@ from .process_rpc import folders
 from .programs import Programs
 from .sink import NDJSON_TYPE, ExecutionSink
 from .spawner import Spawner
+from .workspace_view import FilesView, PlainView
+from .workspaces import Workspaces
 
 Json = Mapping[str, object]
 
@@ -28,7 +30,15 @@ Json = Mapping[str, object]
 class Interpreters:
     """The code side of the agent. Default contexts exist by name from the start, their processes on use."""
 
-    def __init__(self, config: AgentConfig, hooks: KeeperHooks, spawner: Spawner, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        hooks: KeeperHooks,
+        spawner: Spawner,
+        tasks: asyncio.TaskGroup,
+        workspaces: Workspaces | None = None,
+        view: FilesView | None = None,
+    ) -> None:
         user = config.user(config.default_user)
         if user is None:
             raise ValueError("the default user is not among the users")
@@ -36,12 +46,13 @@ class Interpreters:
         self._hooks = hooks
         self._spawner = spawner
         self._user = user
-        self._makers = Makers(spawner, hooks, tasks, user)
+        self._makers = Makers(spawner, hooks, tasks, user, workspaces)
+        self._view: FilesView = view or PlainView()
         self._default_folders = folders(config, user, "")
         self._contexts: dict[str, Context] = {}
         self._default(PYTHON)
         self.languages = Languages(config, hooks, spawner)
-        self._programs = Programs(config, hooks, spawner, user)
+        self._programs = Programs(config, hooks, spawner, user, workspaces)
         self.outputs = OutputFiles(hooks, user)
 
     async def begin(self) -> None:
@@ -111,13 +122,16 @@ class Interpreters:
             exchange.on_resume = context.resume
             if replaced is not None:
                 sink.line(replaced.line())
+            await context.advance(written=False)
             start_ns, denial_mark = mark(), self._hooks.denial_mark()
             try:
                 finish = await context.execute(job, run)
+                await context.advance(written=True)
             finally:
                 exchange.on_resume = None
                 sink.stop()
-            self._end(sink, finish, start_ns, context.cwd, denial_mark, replaced)
+            async with self._view.reading():
+                self._end(sink, finish, start_ns, context.cwd, denial_mark, replaced)
 
     async def _start(self, context: Context) -> None:
         """Have a process for a context that may have been removed while this execution waited for its turn."""
@@ -130,7 +144,8 @@ class Interpreters:
     async def _run_program(self, exchange: Exchange, runner: Runner, job: Job) -> None:
         start_ns, denial_mark = mark(), self._hooks.denial_mark()
         sink, finish = await self._programs.run(exchange, runner, job, self._default_folders)
-        self._end(sink, finish, start_ns, self._default_folders[0], denial_mark)
+        async with self._view.reading():
+            self._end(sink, finish, start_ns, self._default_folders[0], denial_mark)
 
     def _end(
         self,

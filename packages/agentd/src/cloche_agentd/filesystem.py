@@ -6,7 +6,7 @@ import asyncio
 import os
 import posixpath
 import stat
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,28 +18,44 @@ from .listing import list_below
 from .paths import Resolver, absolute, display
 from .removal import remove_tree
 from .watching import Watchers
+from .workspace_view import FilesView, PlainView
 
 _STAT_STEP: Final = 500
 
 Json = Mapping[str, object]
+Method = Callable[[Json, User], Awaitable[Json]]
 
 
 class FilesystemService:
     """Answers the Filesystem RPCs."""
 
-    def __init__(self, config: AgentConfig, hooks: KeeperHooks) -> None:
+    def __init__(self, config: AgentConfig, hooks: KeeperHooks, view: FilesView | None = None) -> None:
         self._hooks = hooks
+        self._view: FilesView = view or PlainView()
         self._resolver = Resolver(config)
         self._accounts = Accounts(config)
         self.watchers = Watchers(hooks, self._watchable, self._entry)
         self.unary = {
             **self.watchers.unary,
-            "Stat": self._stat,
-            "ListDir": self._list,
-            "MakeDir": self._make,
-            "Move": self._move,
-            "Remove": self._remove,
+            "Stat": self._looking(self._stat),
+            "ListDir": self._looking(self._list),
+            "MakeDir": self._changing(self._make),
+            "Move": self._changing(self._move),
+            "Remove": self._changing(self._remove),
         }
+
+    def _looking(self, method: Method) -> Method:
+        async def look(request: Json, user: User) -> Json:
+            async with self._view.reading():
+                return await method(request, user)
+
+        return look
+
+    def _changing(self, method: Method) -> Method:
+        async def change(request: Json, user: User) -> Json:
+            return await self._view.change(lambda: method(request, user))
+
+        return change
 
     async def _stat(self, request: Json, user: User) -> Json:
         path = absolute(fields.text(request, "path"), user)
@@ -121,6 +137,9 @@ class FilesystemService:
 
     def _watchable(self, path: str) -> str:
         folder = self._resolver.target(path)
+        if self._view.covers(folder):
+            text = "the workspace is layers: changes of it cannot be watched"
+            raise AgentError("unimplemented", text, "unsupported_operation")
         _check_folder(folder, path)
         return folder
 

@@ -29,7 +29,7 @@ _CO_COROUTINE: Final = 0x80
 class Interpreter:
     """One namespace that lives as long as its process. Executions come one at a time."""
 
-    def __init__(self, control: BlockingControl, namespace: dict[str, object]) -> None:
+    def __init__(self, control: BlockingControl, namespace: dict[str, object], *, leaves_cwd: bool = False) -> None:
         self._control = control
         self._namespace = namespace
         self._pid = os.getpid()
@@ -44,6 +44,9 @@ class Interpreter:
         namespace["display"] = self._displays.display
         NotebookNames(self._displays.display).install()
         signal.signal(signal.SIGINT, self._interrupt)
+        self._cwd = ""
+        self._leaves_cwd = leaves_cwd
+        self._leave_cwd()
 
     def serve(self) -> None:
         """Run what the keeper asks for until it closes the channel."""
@@ -53,7 +56,27 @@ class Interpreter:
                 self._count = 0
                 os.environ.update(cast("dict[str, str]", request["environment"]))
             else:
-                self._control.send(self._run(request))
+                self._return_to_cwd()
+                done = self._run(request)
+                self._leave_cwd()
+                self._control.send(done)
+
+    def _leave_cwd(self) -> None:
+        """Let go of the working directory between executions, where it may be exchanged meanwhile."""
+        if self._leaves_cwd:
+            with contextlib.suppress(OSError):
+                self._cwd = os.getcwd()
+            os.chdir("/")
+
+    def _return_to_cwd(self) -> None:
+        """Be where the last execution ended, or in the nearest folder above that is still there."""
+        while self._cwd:
+            try:
+                os.chdir(self._cwd)
+            except OSError:
+                self._cwd = os.path.dirname(self._cwd) if self._cwd != "/" else ""
+            else:
+                return
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         # Outside an execution a late interrupt means nothing; raising would end the session.

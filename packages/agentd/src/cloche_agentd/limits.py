@@ -130,6 +130,8 @@ MULTIPART_PARTS = 1000
 LIFETIME_MAX_S = 86400
 
 WORKSPACE_SESSIONS = 64
+WORKSPACE_LAYERS = 100
+"""Layers at which the keeper squashes by itself, where clients need not know of layers."""
 WORKSPACE_PATIENCE_S = 900.0
 """How long the workspace host may take for one request: a publish of very many files, a squash."""
 WORKSPACE_END_S = 10.0

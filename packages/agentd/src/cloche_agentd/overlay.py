@@ -16,6 +16,7 @@ from . import namespace_calls as calls
 
 _CLONE_NEWUSER: Final = 0x10000000
 _CAP_SYS_ADMIN: Final = 21
+_MNT_DETACH: Final = 2
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -71,6 +72,17 @@ def unmount(target: str) -> None:
         OSError: EBUSY, somebody does.
     """
     if _libc.umount2(os.fsencode(target), 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), "umount")
+
+
+def detach(path: str) -> None:
+    """Take a mount away; what is still open of it goes on (umount(2), MNT_DETACH).
+
+    Raises:
+        OSError: nothing is mounted there.
+    """
+    if _libc.umount2(os.fsencode(path), _MNT_DETACH) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), "umount")
 

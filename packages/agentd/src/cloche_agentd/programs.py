@@ -15,16 +15,25 @@ from .processes import ending_of, explained
 from .pumps import OutputPipe
 from .sink import NDJSON_TYPE, ExecutionSink
 from .spawner import Child, Launch, Spawner
+from .workspaces import Workspaces
 
 
 class Programs:
     """Runs such programs as the sandbox's default user."""
 
-    def __init__(self, config: AgentConfig, hooks: KeeperHooks, spawner: Spawner, user: User) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        hooks: KeeperHooks,
+        spawner: Spawner,
+        user: User,
+        workspaces: Workspaces | None = None,
+    ) -> None:
         self._config = config
         self._hooks = hooks
         self._spawner = spawner
         self._user = user
+        self._workspaces = workspaces
 
     async def run(
         self, exchange: Exchange, runner: Runner, job: Job, folders: Sequence[str]
@@ -36,13 +45,28 @@ class Programs:
         """
         # Below the temporary folder nobody meets the file; relative imports, though, start at the file.
         places = (*folders, self._config.tmp_dir) if runner.beside_user_files else (self._config.tmp_dir, *folders)
+        if self._workspaces is not None:
+            # A file of ours would be published with what the code writes.
+            places = (self._config.tmp_dir,)
         script = Script(self._hooks, self._user, job.code, places)
         script.write(runner.suffix)
         try:
             launch = Launch(self._user, folders, job.envs, (*runner.argv, script.path))
-            return await self._run(exchange, launch, job)
+            if self._workspaces is None:
+                return await self._run(exchange, launch, job)
+            return await self._run_alone(self._workspaces, exchange, launch, job)
         finally:
             script.remove()
+
+    async def _run_alone(
+        self, workspaces: Workspaces, exchange: Exchange, launch: Launch, job: Job
+    ) -> tuple[ExecutionSink, Finish]:
+        """Run it in a workspace session of its own, which is published when it has ended."""
+        session = await workspaces.enter_alone("program")
+        try:
+            return await self._run(exchange, session.place(launch), job)
+        finally:
+            await asyncio.shield(workspaces.settle(session))
 
     async def _run(self, exchange: Exchange, launch: Launch, job: Job) -> tuple[ExecutionSink, Finish]:
         out, out_child = self._spawner.pipe(self._user, keeper_reads=True)

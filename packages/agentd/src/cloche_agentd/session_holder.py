@@ -142,14 +142,22 @@ class _Holder:
 
     def _begin(self, session_id: str, layer_ids: Sequence[str], link: int) -> None:
         """Become the holder of this session: mount it, and give init its link to the keeper."""
+        self._enter(session_id, layer_ids)
+        socket.send_fds(self._to_init, [_READY], [link])
+        self._to_init.close()
+
+    def _enter(self, session_id: str, layer_ids: Sequence[str]) -> None:
+        """Mount these layers below what the session writes from now on."""
+        for fd in (self._upper, self._work):
+            if fd >= 0:
+                os.close(fd)
+        self._upper = self._work = -1
         session = open_folder(self._sessions, session_id)
         try:
             self._upper, self._work = open_folder(session, "upper"), open_folder(session, "work")
         finally:
             os.close(session)
         self._mount(layer_ids)
-        socket.send_fds(self._to_init, [_READY], [link])
-        self._to_init.close()
 
     def _mount(self, layer_ids: Sequence[str]) -> None:
         lower = [open_folder(self._layers, layer_id) for layer_id in layer_ids]
@@ -192,10 +200,27 @@ class _Holder:
                 finally:
                     os.close(fds[0])
                 self._control.send(b"{}")
+            case "leave":
+                self._control.send(json.dumps({"left": self._leave()}).encode())
+            case "enter":
+                try:
+                    self._enter(cast("str", request["session_id"]), cast("list[str]", request["layers"]))
+                except OSError as error:
+                    self._control.send(_refusal(error))
+                    return False
+                self._control.send(b"{}")
             case "migrate":
                 self._control.send(json.dumps(self._migrate(cast("dict[str, list[str]]", request))).encode())
             case _:
                 return False
+        return True
+
+    def _leave(self) -> bool:
+        """Unmount, unless a process of the session has a file or folder of the workspace open."""
+        try:
+            overlay.unmount(self._place.target)
+        except OSError:
+            return False
         return True
 
     def _migrate(self, request: dict[str, list[str]]) -> dict[str, str]:
@@ -234,4 +259,4 @@ def _become_init(holder: socket.socket, how: Confinement, others: tuple[int, ...
         link = socket.socket(fileno=fds[0])
     except (OSError, IndexError):
         os._exit(71)
-    run_init(link, InitProfile())
+    run_init(link, InitProfile(leaves_cwd=True))

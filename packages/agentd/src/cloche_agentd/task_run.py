@@ -16,6 +16,7 @@ from .processes import TOO_MUCH_OUTPUT, Ending, ending_of, explained
 from .pumps import OutputPipe
 from .spawner import Child, Launch, Spawner
 from .task_log import TaskLog
+from .workspaces import Session, Workspaces
 
 _LOST = Ending(-1, 0, "sandbox_lost")
 _SENT = {"cancelled": "cancelled", "timed_out": "timeout"}
@@ -61,6 +62,8 @@ class Task:
         self._changed: list[asyncio.Future[None]] = []
         self._outputs: list[OutputPipe] = []
         self._denial_mark = hooks.denial_mark()
+        self._workspaces: Workspaces | None = None
+        self._session = Session()
 
     @property
     def running(self) -> bool:
@@ -70,6 +73,16 @@ class Task:
     def denials(self) -> Sequence[Mapping[str, str]]:
         """What the network allowlist denied while it ran."""
         return self._hooks.denials_since(self._denial_mark) if self.running else self.denied
+
+    def live_in(self, workspaces: Workspaces, session: Session) -> None:
+        """Run in a workspace session of its own, which is published when the task has ended, however it ends."""
+        self._workspaces, self._session = workspaces, session
+
+    async def settle(self) -> None:
+        """Publish what it wrote."""
+        workspaces, self._workspaces = self._workspaces, None
+        if workspaces is not None and not self._session.gone:
+            await workspaces.settle(self._session)
 
     async def start(self, now: float) -> Child:
         """Start its process.
@@ -81,7 +94,7 @@ class Task:
         out, out_child = self._spawner.pipe(user, keeper_reads=True)
         err, err_child = self._spawner.pipe(user, keeper_reads=True)
         try:
-            child = await self._spawner.spawn(self.wanted.launch, (out_child, err_child))
+            child = await self._spawner.spawn(self._session.place(self.wanted.launch), (out_child, err_child))
         except BaseException:
             os.close(out)
             os.close(err)
@@ -114,6 +127,7 @@ class Task:
         for output in self._outputs:
             output.drain()
             output.close()
+        await self.settle()
         self._finish(ended or self._ended_by(child, kills_before), clock())
 
     async def cancel(self) -> None:

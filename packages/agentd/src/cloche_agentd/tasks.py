@@ -19,6 +19,7 @@ from .server import run_in_background
 from .spawner import Launch, Spawner
 from .task_log import Page
 from .task_run import Task, Wanted
+from .workspaces import Workspaces
 
 _TASK_ID: Final = re.compile(r"[0-9a-f]{32}\Z")
 _DENIALS_TOLD: Final = 16
@@ -32,12 +33,18 @@ class TaskService:
     """Answers the Tasks RPCs and keeps every task until the sandbox ends, as far as there is room."""
 
     def __init__(
-        self, config: AgentConfig, hooks: KeeperHooks, spawner: Spawner, background: asyncio.TaskGroup
+        self,
+        config: AgentConfig,
+        hooks: KeeperHooks,
+        spawner: Spawner,
+        background: asyncio.TaskGroup,
+        workspaces: Workspaces | None = None,
     ) -> None:
         self._config = config
         self._hooks = hooks
         self._spawner = spawner
         self._background = background
+        self._workspaces = workspaces
         self._tasks: dict[str, Task] = {}
         self._starting: dict[str, asyncio.Lock] = {}
         self._kept_bytes = 0
@@ -65,8 +72,11 @@ class TaskService:
         task = Task(task_id, wanted, self._hooks, self._spawner, secrets, self._keep)
         self._tasks[task_id] = task
         try:
+            if self._workspaces is not None:
+                task.live_in(self._workspaces, await self._workspaces.enter_alone("task"))
             child = await task.start(self._config.clock())
         except BaseException:
+            run_in_background(self._background, task.settle())
             del self._tasks[task_id]
             raise
         run_in_background(self._background, task.run(child, self._config.clock))

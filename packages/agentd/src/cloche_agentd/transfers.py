@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import posixpath
@@ -21,6 +22,7 @@ from .failures import AgentError, from_os_error, invalid_argument
 from .file_metadata import keep, metadata_of
 from .multipart import Data, Parser, Part, PartEnd, boundary_of
 from .paths import Resolver, absolute, check_regular, open_regular
+from .workspace_view import FilesView, PlainView
 
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 _MODE: Final = re.compile(r"[0-7]{3,4}\Z")
@@ -34,8 +36,15 @@ REPLACING_PREFIX: Final = TEMPORARY_PREFIX + "over-"
 class FileTransfers:
     """Downloads and uploads."""
 
-    def __init__(self, config: AgentConfig, hooks: KeeperHooks, uploaded: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        hooks: KeeperHooks,
+        uploaded: Callable[[str], None],
+        view: FilesView | None = None,
+    ) -> None:
         self._hooks = hooks
+        self._view: FilesView = view or PlainView()
         self._resolver = Resolver(config)
         self._uploaded = uploaded
 
@@ -44,8 +53,9 @@ class FileTransfers:
     async def download(self, exchange: Exchange, user: User) -> None:
         """Send a regular file, whole or one range of it."""
         path = absolute(exchange.head.parameters().get("path", ""), user)
-        with self._hooks.become(user):
-            fd = open_regular(self._resolver.target(path), path)
+        async with self._view.reading():
+            with self._hooks.become(user):
+                fd = open_regular(self._resolver.target(path), path)
         try:
             size = os.fstat(fd).st_size
             wanted = _range_of(exchange.head.headers.get("range"), size)
@@ -91,11 +101,11 @@ class FileTransfers:
         if content_type.startswith("multipart/form-data"):
             written = await self._upload_parts(body, boundary_of(content_type), path, mode, user, metadata)
         else:
-            upload = self.open(path or "", mode, user)
+            upload = await self.open(path or "", mode, user)
             try:
                 async for piece in body:
                     upload.write(piece)
-                written = [self.commit(upload, metadata)]
+                written = [await self.commit(upload, metadata)]
             finally:
                 upload.discard()
         exchange.reply(200, json.dumps(written).encode())
@@ -119,13 +129,13 @@ class FileTransfers:
                         case Part(name, filename):
                             upload = None
                             if name == "file" or filename is not None:
-                                upload = self.open(path or filename or "", mode, user)
+                                upload = await self.open(path or filename or "", mode, user)
                         case Data(data):
                             if upload is not None:
                                 upload.write(data)
                         case PartEnd():
                             if upload is not None:
-                                written.append(self.commit(upload, metadata))
+                                written.append(await self.commit(upload, metadata))
                                 upload = None
             if not parser.complete:
                 raise invalid_argument("the multipart body ends too early", "body")
@@ -136,15 +146,26 @@ class FileTransfers:
             raise invalid_argument("the request has no file", "body")
         return written
 
-    def commit(self, upload: Upload, metadata: Mapping[str, str] = _NONE) -> dict[str, object]:
+    async def commit(self, upload: Upload, metadata: Mapping[str, str] = _NONE) -> dict[str, object]:
         """Put a file in place and describe it."""
-        described = upload.commit(metadata)
-        self._uploaded(upload.target)
+
+        async def put() -> dict[str, object]:
+            return upload.commit(metadata)
+
+        described = await self._view.change(put)
+        upload.discard()
+        async with self._view.reading():
+            self._uploaded(upload.target)
         return described
 
-    def open(self, path: str, mode: int | None, user: User) -> Upload:
+    async def open(self, path: str, mode: int | None, user: User) -> Upload:
         """Begin to write a file."""
-        return Upload(self._hooks, self._resolver, user, absolute(path, user), mode)
+        async with self._view.reading():
+            place = absolute(path, user)
+            with self._hooks.become(user):
+                staged = self._view.covers(self._resolver.target(place))
+            kind = functools.partial(StagedUpload, self._view.staging) if staged else Upload
+            return kind(self._hooks, self._resolver, user, place, mode)
 
 
 class Upload:
@@ -152,6 +173,7 @@ class Upload:
 
     def __init__(self, hooks: KeeperHooks, resolver: Resolver, user: User, path: str, mode: int | None) -> None:
         self._hooks = hooks
+        self._resolver = resolver
         self._user = user
         self._path = path
         self.size = 0
@@ -159,11 +181,8 @@ class Upload:
             try:
                 self.target = resolver.target(path)
                 final_mode, owner = _inherited(self.target, path, mode)
-                folder = posixpath.dirname(self.target)
-                os.makedirs(folder, exist_ok=True)
-                prefix = REPLACING_PREFIX if os.path.lexists(self.target) else TEMPORARY_PREFIX
-                self._temporary = posixpath.join(folder, f"{prefix}{uuid.uuid4().hex}")
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._temporary = self._name()
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 self._fd = os.open(self._temporary, flags, 0o600)
             except OSError as error:
                 raise from_os_error(error, path) from error
@@ -172,6 +191,13 @@ class Upload:
                 # Only root may give files away; for everyone else the new file is simply the user's.
                 with contextlib.suppress(OSError):
                     os.fchown(self._fd, *owner)
+
+    def _name(self) -> str:
+        """Name the file while it is written; the folder is there afterwards."""
+        folder = posixpath.dirname(self.target)
+        os.makedirs(folder, exist_ok=True)
+        prefix = REPLACING_PREFIX if os.path.lexists(self.target) else TEMPORARY_PREFIX
+        return posixpath.join(folder, f"{prefix}{uuid.uuid4().hex}")
 
     def write(self, data: bytes) -> None:
         """Append bytes.
@@ -223,6 +249,33 @@ class Upload:
                 os.unlink(self._temporary)
             except OSError:
                 return
+
+
+class StagedUpload(Upload):
+    """A file of a workspace of layers: it waits outside until it is whole, since what is in there is published."""
+
+    def __init__(
+        self, staging: str, hooks: KeeperHooks, resolver: Resolver, user: User, path: str, mode: int | None
+    ) -> None:
+        self._staging = staging
+        self._asked_mode = mode
+        super().__init__(hooks, resolver, user, path, mode)
+
+    def _name(self) -> str:
+        return posixpath.join(self._staging, uuid.uuid4().hex)
+
+    def commit(self, metadata: Mapping[str, str] = _NONE) -> dict[str, object]:
+        """Copy it into place and describe it; once more where somebody else was first."""
+        placed = Upload(self._hooks, self._resolver, self._user, self._path, self._asked_mode)
+        try:
+            offset = 0
+            while piece := os.pread(self._fd, limits.FILE_CHUNK_BYTES, offset):
+                placed.write(piece)
+                offset += len(piece)
+            described = placed.commit(metadata)
+        finally:
+            placed.discard()
+        return described
 
 
 def _inherited(target: str, path: str, mode: int | None) -> tuple[int, tuple[int, int] | None]:

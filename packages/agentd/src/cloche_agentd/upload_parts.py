@@ -84,7 +84,7 @@ class PartialUploads:
                 pass
             _answer(exchange, done[1])
             return
-        transfer = self._transfer(part)
+        transfer = await self._transfer(part)
         try:
             await transfer.append(exchange)
         except BaseException:
@@ -93,17 +93,22 @@ class PartialUploads:
             raise
         told = {"size": transfer.upload.size, "sha256": transfer.digest.hexdigest(), "complete": part.last}
         if part.last:
-            self._put_in_place(part, transfer, told)
+            await self._put_in_place(part, transfer, told)
         else:
             self._rest(part.transfer)
         _answer(exchange, told)
 
-    def _transfer(self, part: _Part) -> _Transfer:
+    async def _transfer(self, part: _Part) -> _Transfer:
         held = self._held.get(part.transfer)
         if held is None:
             if part.offset:
                 raise AgentError("not_found", "there is no such transfer", "transfer_not_found")
-            held = _Transfer(part, self._files.open(part.path, part.mode, part.user))
+            upload = await self._files.open(part.path, part.mode, part.user)
+            if part.transfer in self._held:
+                # The same part came twice at once.
+                upload.discard()
+                return await self._transfer(part)
+            held = _Transfer(part, upload)
             self._make_room()
             self._held[part.transfer] = held
         elif not held.fits(part):
@@ -112,9 +117,9 @@ class PartialUploads:
         self._rest(part.transfer)
         return held
 
-    def _put_in_place(self, part: _Part, transfer: _Transfer, told: Mapping[str, object]) -> None:
+    async def _put_in_place(self, part: _Part, transfer: _Transfer, told: Mapping[str, object]) -> None:
         try:
-            self._files.commit(transfer.upload)
+            await self._files.commit(transfer.upload)
         finally:
             self._forget(part.transfer)
         self._done[part.transfer] = (part, told)

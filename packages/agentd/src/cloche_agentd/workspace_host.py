@@ -22,7 +22,7 @@ from typing import Final, NoReturn, cast
 from . import guest_calls, limits, link, overlay
 from .layers import export, publish
 from .layers.door import Door
-from .layers.failure import LayerError, NoSpace, OverlayFailed, StoreDamaged
+from .layers.failure import LayerError, NoSpace, NoSuchSession, OverlayFailed, StoreDamaged
 from .layers.plan import Plan
 from .layers.squash import squash
 from .layers.store import SESSION_ID, Store
@@ -173,6 +173,10 @@ class Host:
                 return self._open(session_id, fds)
             case "publish":
                 return _beside(fds, self._publish(session_id))
+            case "view":
+                return self._view(session_id)
+            case "advance":
+                return _beside(fds, self._advance(session_id))
             case "discard":
                 return self._discard(session_id)
             case "squash":
@@ -200,8 +204,7 @@ class Host:
     # -- sessions -----------------------------------------------------------------------------------------------
 
     def _open(self, session_id: str, fds: list[int]) -> dict[str, object]:
-        if not SESSION_ID.match(session_id):
-            raise LayerError("the id of the session is malformed")
+        _check_id(session_id)
         store = self._opened()
         held = store.leases.of(session_id)
         if held is None:
@@ -225,6 +228,13 @@ class Host:
         # The next session need not wait for the start of its processes.
         self._afterwards.append(self._prepare)
         return {"manifest_version": held.version, "layer_ids": list(held.ids)}
+
+    def _view(self, session_id: str) -> dict[str, object]:
+        """Make a session that has no processes: the keeper itself mounts it."""
+        _check_id(session_id)
+        store = self._opened()
+        publish.make_session(store, session_id)
+        return {"manifest_version": store.manifest.version, "layer_ids": list(store.manifest.ids)}
 
     def _prepare(self) -> None:
         if self._spare is None:
@@ -276,9 +286,56 @@ class Host:
             return {**result, "outcome": "unchanged", "manifest_version": store.manifest.version}
         staged = publish.stage_merged(store, session_id, made)
         self._end(session_id)
+        return {**result, **self._commit(session_id, made, staged)}
+
+    def _commit(self, session_id: str, made: Plan, staged: publish.Staged) -> dict[str, object]:
+        store = self._opened()
         layer = publish.commit(store, session_id, made, staged)
         told = {"layer_id": layer.layer_id, "entries": layer.entries, "bytes": layer.size}
-        return {**result, **told, "outcome": "published", "manifest_version": store.manifest.version}
+        stack = {"manifest_version": store.manifest.version, "layers": len(store.manifest.layers)}
+        return {"outcome": "published", **told, **stack}
+
+    def _advance(self, session_id: str) -> dict[str, object]:
+        """Publish what a session wrote and put it onto the layers in force; its processes live on.
+
+        `pending` where one of them has something of the workspace open: everything stays as it was.
+        """
+        store = self._opened()
+        lease, holder = store.leases.of(session_id), self._held.get(session_id)
+        if lease is None or holder is None:
+            raise NoSuchSession(session_id)
+        now: dict[str, object] = {"session_id": session_id, "manifest_version": store.manifest.version}
+        if lease.ids == store.manifest.ids and not publish.has_written(store, session_id):
+            return {**now, "outcome": "unchanged"}
+        if not _asked(holder, {"op": "leave"}).get("left"):
+            return {**now, "manifest_version": lease.version, "outcome": "pending"}
+        try:
+            result = {**now, **self._advanced(session_id)}
+        except (LayerError, OSError):
+            # Its tree is whole, and where it was.
+            _asked(holder, {"op": "enter", "session_id": session_id, "layers": list(lease.ids)})
+            raise
+        if result["outcome"] != "published":
+            publish.forget(store, session_id)
+        try:
+            publish.make_session(store, session_id)
+            said = _asked(holder, {"op": "enter", "session_id": session_id, "layers": list(store.manifest.ids)})
+            if "errno" in said:
+                raise OverlayFailed(str(said["what"]))
+        except (LayerError, OSError):
+            self._drop(session_id)
+            raise
+        return {**result, "layer_ids": list(store.manifest.ids)}
+
+    def _advanced(self, session_id: str) -> dict[str, object]:
+        store = self._opened()
+        made = publish.examine(store, session_id)
+        result = _told(session_id, made)
+        if made.reject_class:
+            return {**result, "outcome": "rejected"}
+        if not made.effective:
+            return {**result, "outcome": "unchanged"}
+        return {**result, **self._commit(session_id, made, publish.stage_merged(store, session_id, made))}
 
     # -- the stack ----------------------------------------------------------------------------------------------
 
@@ -354,6 +411,17 @@ class Host:
         store = self._opened()
         store.leases.give_up(holder)
         store.reclaim()
+
+
+def _check_id(session_id: str) -> None:
+    if not SESSION_ID.match(session_id):
+        raise LayerError("the id of the session is malformed")
+
+
+def _asked(holder: _Held, request: dict[str, object]) -> dict[str, object]:
+    with contextlib.suppress(OSError):
+        holder.control.send(json.dumps(request).encode())
+    return _said(holder.control)
 
 
 def _said(control: socket.socket) -> dict[str, object]:

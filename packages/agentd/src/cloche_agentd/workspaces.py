@@ -18,13 +18,14 @@ from typing import cast
 
 from . import connect, fields, limits
 from ._gen.errors import ERRORS
-from .config import AgentConfig, User
+from .config import AgentConfig, User, WorkspacePlace
 from .exchange import Exchange
 from .failures import AgentError
 from .link import InitLink, LinkLost, open_link
 from .processes import Process, Processes
 from .server import run_in_background
 from .spawner import Launch, Spawner
+from .workspace_view import LayeredView
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ class Session:
         self.created_at = ""
         self.processes: set[Process] = set()
         self.gone = False
+        self.settled = False
+        """Whether everything that it wrote is published, although it lives on."""
         self.conclude: Callable[[], Awaitable[bytes]] | None = None
         self.abandon: Callable[[], Awaitable[None]] | None = None
         self.lock = asyncio.Lock()
@@ -105,6 +108,7 @@ class Workspaces:
         spawner: Spawner,
         processes: Processes,
         tasks: asyncio.TaskGroup,
+        workspace_place: WorkspacePlace | None = None,
     ) -> None:
         self._config = config
         self._spawner = spawner
@@ -113,6 +117,10 @@ class Workspaces:
         self._host = InitLink(link, lambda: None)
         self._sessions: dict[str, Session] = {}
         self._squashing = False
+        self.version = 0
+        """The manifest that was in force when the host was last heard of."""
+        place = workspace_place
+        self.view = None if place is None else LayeredView(place, self)
         self.unary = {
             "CreateSession": self._create_session,
             "ListSessions": self._list_sessions,
@@ -133,9 +141,15 @@ class Workspaces:
             AgentError: there is no such session, or none could be made.
         """
         session_id = fields.text(request, "workspaceSession", "")
-        if not session_id:
-            return await self._create(f"command_{uuid.uuid4().hex[:16]}", implicit=True)
-        return self._known(session_id)
+        return self._known(session_id) if session_id else await self.enter_alone("command")
+
+    async def enter_alone(self, what: str) -> Session:
+        """Return a session for one command, task or context, which `settle` publishes and destroys.
+
+        Raises:
+            AgentError: none could be made.
+        """
+        return await self._create(f"{what}_{uuid.uuid4().hex[:16]}", implicit=True)
 
     def _known(self, session_id: str) -> Session:
         session = self._sessions.get(session_id)
@@ -145,7 +159,12 @@ class Workspaces:
 
     # -- the host -----------------------------------------------------------------------------------------------
 
-    async def _call(self, request: Json, fds: Sequence[int] = ()) -> Json:
+    async def call(self, request: Json, fds: Sequence[int] = ()) -> Json:
+        """Ask the host.
+
+        Raises:
+            AgentError: it refused, or is gone.
+        """
         try:
             reply = await self._host.call(request, fds, patience_s=limits.WORKSPACE_PATIENCE_S)
         except LinkLost:
@@ -155,16 +174,24 @@ class Workspaces:
             spec = ERRORS[code]
             logger.warning("the workspace host refused", extra={"code": code, "detail": reply.get("detail", "")})
             raise AgentError(spec.connect, spec.message, code, status=spec.http)
+        self._note(reply)
         return reply
+
+    def _note(self, told: Json) -> None:
+        version = told.get("manifest_version")
+        # An answer that was sent before another may be read after it.
+        self.version = max(self.version, version) if isinstance(version, int) else self.version
 
     async def _ask(self, request: Json) -> dict[str, object]:
         """Call, with an answer of any size: it comes in a file, not in the message."""
         beside = os.memfd_create("answer", os.MFD_CLOEXEC)
         try:
-            await self._call(request, (beside,))
+            await self.call(request, (beside,))
             with os.fdopen(os.dup(beside), "rb") as stream:
                 stream.seek(0)
-                return cast("dict[str, object]", json.load(stream))
+                told = cast("dict[str, object]", json.load(stream))
+            self._note(told)
+            return told
         finally:
             os.close(beside)
 
@@ -183,7 +210,7 @@ class Workspaces:
                 await self._open(session)
             except BaseException:
                 self._forget(session)
-                run_in_background(self._tasks, self._call({"op": "discard", "session_id": session_id}))
+                run_in_background(self._tasks, self.call({"op": "discard", "session_id": session_id}))
                 raise
         now = datetime.datetime.fromtimestamp(self._config.clock(), datetime.UTC)
         session.created_at = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -192,7 +219,7 @@ class Workspaces:
     async def _open(self, session: Session) -> None:
         keeper_end, init_end = open_link()
         try:
-            reply = await self._call({"op": "open", "session_id": session.session_id}, (init_end.fileno(),))
+            reply = await self.call({"op": "open", "session_id": session.session_id}, (init_end.fileno(),))
         except BaseException:
             keeper_end.close()
             raise
@@ -205,7 +232,7 @@ class Workspaces:
         """A session's init is gone, and nobody asked for it."""
         if not session.gone and not session.lock.locked():
             self._forget(session)
-            run_in_background(self._tasks, self._call({"op": "discard", "session_id": session.session_id}))
+            run_in_background(self._tasks, self.call({"op": "discard", "session_id": session.session_id}))
 
     def _forget(self, session: Session) -> None:
         session.gone = True
@@ -243,7 +270,7 @@ class Workspaces:
 
     async def _discard(self, session: Session) -> None:
         self._forget(session)
-        await self._call({"op": "discard", "session_id": session.session_id})
+        await self.call({"op": "discard", "session_id": session.session_id})
 
     async def _abandon(self, session: Session) -> None:
         async with session.lock:
@@ -276,7 +303,7 @@ class Workspaces:
     async def _publish(self, session: Session) -> Json:
         """Publish a session in which nothing runs; one that was refused lives on."""
         try:
-            result = await self._ask({"op": "publish", "session_id": session.session_id})
+            result = await self.publish(session.session_id)
         except AgentError:
             # Its tree is whole; its processes may be gone.
             self._spawner.close_session(session.session_id)
@@ -287,8 +314,47 @@ class Workspaces:
             self._forget(session)
         return result
 
+    async def publish(self, session_id: str) -> Json:
+        """Publish a session in which nothing runs.
+
+        Raises:
+            AgentError: the host refused; the session's tree is whole.
+        """
+        result = await self._ask({"op": "publish", "session_id": session_id})
+        self._make_room(result)
+        return result
+
+    def _make_room(self, result: dict[str, object]) -> None:
+        """Squash before there are too many layers: who publishes with every command knows of none."""
+        count = result.pop("layers", 0)
+        if self.view is not None and cast("int", count) >= limits.WORKSPACE_LAYERS and not self._squashing:
+            run_in_background(self._tasks, self._squash({}, None))
+
+    async def advance(self, session: Session, *, written: bool) -> Json:
+        """Publish what a session wrote, and show it what others have published; its processes live on.
+
+        Args:
+            written: something may have been written since the last time.
+
+        Raises:
+            AgentError: the session is gone.
+        """
+        async with session.lock:
+            self._known(session.session_id)
+            if not written and session.facts["manifest_version"] == self.version:
+                return {}
+            result = await self._ask({"op": "advance", "session_id": session.session_id})
+            self._make_room(result)
+            layer_ids = result.pop("layer_ids", session.facts["layer_ids"])
+            session.facts = {"manifest_version": result["manifest_version"], "layer_ids": layer_ids}
+            session.settled = result["outcome"] != "pending"
+            return result
+
     async def _conclude(self, session: Session) -> bytes:
-        """The command of an implicit session has ended: publish what it did, and tell it in its stream."""
+        return connect.message({"event": {"published": await self.settle(session)}})
+
+    async def settle(self, session: Session) -> Json:
+        """What an implicit session was for has ended: publish what it did, and leave nothing of it."""
         session.processes.clear()
         async with session.lock:
             try:
@@ -300,16 +366,18 @@ class Workspaces:
             if not session.gone:
                 with contextlib.suppress(AgentError):
                     await self._discard(session)
-        return connect.message({"event": {"published": result}})
+        return result
 
     # -- the stack ----------------------------------------------------------------------------------------------
 
-    async def _squash(self, _request: Json, _user: User) -> Json:
+    async def _squash(self, _request: Json, _user: User | None) -> Json:
         if self._squashing:
             spec = ERRORS["squash_in_flight"]
             raise AgentError(spec.connect, spec.message, "squash_in_flight", status=spec.http)
         self._squashing = True
         try:
+            if self.view is not None:
+                await self.view.let_go()
             done = await self._ask({"op": "squash"})
             swept = [await self._sweep(session) for session in list(self._sessions.values())]
             kept = set(cast("list[str]", (await self._ask({"op": "reclaim"}))["kept"]))
@@ -336,7 +404,7 @@ class Workspaces:
             if session.gone:
                 return {**named, "disposition": "session_gone"}
             request = {"op": "migrate", "session_id": session.session_id, "busy": bool(session.processes)}
-            said = await self._call(request)
+            said = await self.call(request)
             if said["disposition"] in ("faulty", "session_gone"):
                 self._forget(session)
             elif said["disposition"] == "migrated":
@@ -356,8 +424,9 @@ class Workspaces:
         try:
             try:
                 names_only = fields.flag(request, "names_only")
-                asked = {"op": "export", "session_ids": [*self._sessions], "names_only": names_only}
-                await self._call(asked, (write_end,))
+                live = [session.session_id for session in self._sessions.values() if not session.settled]
+                asked = {"op": "export", "session_ids": live, "names_only": names_only}
+                await self.call(asked, (write_end,))
             finally:
                 os.close(write_end)
             os.set_blocking(read_end, False)

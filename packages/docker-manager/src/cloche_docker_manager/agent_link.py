@@ -53,6 +53,31 @@ class AgentLink:
         except (httpx.HTTPError, ValueError, AttributeError):
             return False
 
+    async def renew(self, lifetime_s: int) -> None:
+        """Let the sandbox live so many seconds from now.
+
+        Raises:
+            ProviderUnavailable, ProviderTimeout, ProviderFailed: nothing changed, as far as is known.
+        """
+        with _told():
+            answer = await self._client.get("/health", headers={"Cloche-Renew": str(lifetime_s)})
+        if answer.status_code != 204:
+            raise ProviderFailed(http_status=answer.status_code)
+
+    async def deadline(self) -> str | None:
+        """When the sandbox ends, as its agent says.
+
+        Raises:
+            ProviderUnavailable, ProviderTimeout, ProviderFailed: it does not tell.
+        """
+        with _told():
+            answer = await self._client.get("/cloche/info")
+        data = _object(answer.content)
+        if answer.status_code != 200:
+            raise _failure(answer.status_code, data)
+        said = data.get("deadline")
+        return said if isinstance(said, str) else None
+
     async def end(self) -> None:
         """Ask the agent to end everything inside. Whether it did is seen elsewhere."""
         with _told():

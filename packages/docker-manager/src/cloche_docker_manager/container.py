@@ -110,9 +110,13 @@ def _bind(source: str, target: str) -> dict[str, object]:
     }
 
 
-def boot_archive(record: Record, root_hash: str, image: Mapping[str, Any]) -> bytes:
-    """What the agent reads once and removes: its settings, and the token in a file of its own."""
-    path, envs = _environment(image)
+def boot_archive(record: Record, root_hash: str, image: Mapping[str, Any], asked: Mapping[str, str]) -> bytes:
+    """What the agent reads once and removes: its settings, and the token in a file of its own.
+
+    Args:
+        asked: variables of the sandbox, on top of those of the image.
+    """
+    path, envs = _environment(image, asked)
     boot = {
         "sandbox_id": record.id,
         "workdir": WORKSPACE,
@@ -121,6 +125,7 @@ def boot_archive(record: Record, root_hash: str, image: Mapping[str, Any]) -> by
         "base_root_hash": root_hash,
         "envs": envs,
         **({"path": path} if path else {}),
+        **({"deadline": record.end_at} if record.end_at else {}),
     }
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
@@ -134,11 +139,11 @@ def boot_archive(record: Record, root_hash: str, image: Mapping[str, Any]) -> by
     return buffer.getvalue()
 
 
-def _environment(image: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+def _environment(image: Mapping[str, Any], asked: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """PATH and the other variables that the image sets; nothing of this process is among them."""
     config = cast("Mapping[str, Any]", image.get("Config") or {})
     lines = cast("list[str]", config.get("Env") or [])
-    pairs = dict(line.split("=", 1) for line in lines if "=" in line)
+    pairs = dict(line.split("=", 1) for line in lines if "=" in line) | dict(asked)
     return pairs.pop("PATH", ""), pairs
 
 

@@ -9,8 +9,9 @@ import logging
 import os
 import platform
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,36 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 Report = Callable[[float, str], Awaitable[None]]
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What a sandbox is to be beside its image and workspace. Without `lifetime_s` it lives until it is destroyed."""
+
+    template: str | None = None
+    lifetime_s: int | None = None
+    cores: int | None = None
+    memory_mb: int | None = None
+    envs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 class Creation:
     """One call of create_sandbox."""
 
-    def __init__(self, engine: Engine, registry: Registry, settings: ManagerSettings) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        settings: ManagerSettings,
+        wanted: Wanted | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._engine = engine
         self._registry = registry
-        self._settings = settings
+        self._wanted = wanted = wanted or Wanted()
+        profile = settings.profile
+        cores, memory_mb = wanted.cores or profile.cores, wanted.memory_mb or profile.memory_mb
+        self._settings = replace(settings, profile=replace(profile, cores=cores, memory_mb=memory_mb))
+        self._now = now
         self._begun: list[Record] = []
 
     async def run(self, image: str, workspace_root: str, count: int, report: Report) -> list[Record]:
@@ -97,6 +121,7 @@ class Creation:
 
     def _begin(self, image: str, workspace: str) -> None:
         """Write a record before anything is made for it: whoever finds it later knows what to remove."""
+        wanted, now, profile = self._wanted, self._now(), self._settings.profile
         record = Record(
             id=f"sbox-{secrets.token_hex(6)}",
             workspace_root=workspace,
@@ -104,6 +129,14 @@ class Creation:
             state="creating",
             token=secrets.token_urlsafe(32),
             owner=this_process(),
+            template=wanted.template,
+            started_at=now,
+            lifetime_s=wanted.lifetime_s,
+            # Until it is ready; then its lifetime begins.
+            end_at=None if wanted.lifetime_s is None else now + READY_S + wanted.lifetime_s,
+            cores=profile.cores,
+            memory_mb=profile.memory_mb,
+            metadata=wanted.metadata,
         )
         self._begun.append(record)
         self._registry.put(record)
@@ -120,7 +153,16 @@ class Creation:
         record = replace(record, agent_port=ports[0], interpreter_port=ports[1])
         await run_sync(self._registry.put, record)
         await self._wait_until_ready(record, ports[0])
-        return record
+        return record if record.lifetime_s is None else await self._begin_lifetime(record, record.lifetime_s)
+
+    async def _begin_lifetime(self, record: Record, lifetime_s: int) -> Record:
+        link = AgentLink(record.agent_port or 0, record.token)
+        try:
+            await link.renew(lifetime_s)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await link.aclose()
+        return replace(record, end_at=self._now() + lifetime_s)
 
     def _start(self, record: Record, delivered: Delivered, image: Mapping[str, Any]) -> tuple[int, int]:
         engine, labels = self._engine, self._registry.labels_of(record)
@@ -132,7 +174,7 @@ class Creation:
         host = host_of(record, network, delivered, self._settings)
         engine.create_container(record.container, settings_of(record, labels), host)
         assert record.base is not None, "a sandbox is started on its base"
-        engine.put_file(record.container, "/", boot_archive(record, record.base.root_hash, image))
+        engine.put_file(record.container, "/", boot_archive(record, record.base.root_hash, image, self._wanted.envs))
         engine.start(record.container)
         facts = engine.inspect(record.container)
         ports = None if facts is None else published_ports(facts)
@@ -185,6 +227,19 @@ def network_of(registry: Registry) -> str:
     return f"cloche-{registry.manager[:12]}"
 
 
+def drop_network(engine: Engine, registry: Registry) -> None:
+    """Remove the bridge where no record is left. Blocks.
+
+    Whoever makes a sandbox writes a record before it asks for a bridge.
+
+    Raises:
+        ClocheError: the engine did not do it.
+    """
+    with registry.exclusive():
+        if not registry.all():
+            engine.remove_network(network_of(registry))
+
+
 def remove_objects(engine: Engine, record: Record) -> None:
     """Remove what a sandbox has in the engine; what is not there is no error. Blocks.
 
@@ -223,9 +278,22 @@ def allowed_workspace(path: str, settings: ManagerSettings) -> str:
         WorkspaceNotFound: it is not there, or is no directory.
         WorkspaceNotAllowed: it is outside of the roots, or holds what the manager keeps.
     """
+    if Path(path) == settings.empty_workspace:
+        return str(_made_empty(settings.empty_workspace))
     real = below_the_roots(path, settings)
     for ours in (settings.state_dir.resolve(), settings.cache_dir.resolve()):
         # A base that holds the bases grows for ever, and records hold tokens.
         if ours.is_relative_to(real) or real.is_relative_to(ours):
             raise WorkspaceNotAllowed
     return str(real)
+
+
+def _made_empty(folder: Path) -> Path:
+    """Make the folder that stands for no workspace, and see that nobody has put something into it."""
+    try:
+        folder.mkdir(mode=0o755, exist_ok=True)
+        if folder.is_symlink() or any(folder.iterdir()):
+            raise WorkspaceNotAllowed
+    except OSError as exc:
+        raise BackendUnavailable(cause="docker_state_unusable") from exc
+    return folder

@@ -25,6 +25,8 @@ class Check:
     ok: bool
     detail: str
     fix: str = ""
+    cause: str = ""
+    required: bool = True
 
 
 def diagnose(environ: Mapping[str, str]) -> list[Check]:
@@ -50,7 +52,7 @@ def _tried(checks: list[Check], name: str, act: Callable[[], _T], tell: Callable
     try:
         found = act()
     except ClocheError as error:
-        checks.append(Check(name, False, error.text, error.hint))
+        checks.append(Check(name, False, error.text, error.hint, str(error.details.get("cause") or error.code)))
         return None
     checks.append(Check(name, True, tell(found)))
     return found
@@ -78,4 +80,4 @@ def _check(name: str, ok: bool, detail: str, cause: BackendCause) -> Check:
     if ok:
         return Check(name, True, detail)
     error = BackendUnavailable(cause=cause)
-    return Check(name, False, error.text, error.hint)
+    return Check(name, False, error.text, error.hint, cause)

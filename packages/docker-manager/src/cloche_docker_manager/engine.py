@@ -52,6 +52,9 @@ class Facts:
     security: tuple[str, ...]
     rootless: bool
     cgroup_version: str
+    limits_cpu: bool = False
+    limits_memory: bool = False
+    limits_pids: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,9 @@ class Engine:
             security=options,
             rootless="rootless" in options,
             cgroup_version=str(info.get("CgroupVersion", "1")),
+            limits_cpu=bool(info.get("CpuCfsQuota")),
+            limits_memory=bool(info.get("MemoryLimit")),
+            limits_pids=bool(info.get("PidsLimit")),
         )
 
     # -- images ---------------------------------------------------------------------------------------------------

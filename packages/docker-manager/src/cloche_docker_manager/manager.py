@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 
 import anyio
@@ -15,7 +16,7 @@ from cloche_contract.errors import ClocheError, ProviderFailed, SandboxStateConf
 
 from .agent_link import AgentLink
 from .change_list import ChangeList, list_changes
-from .create import Creation, Report
+from .create import Creation, Report, Wanted, drop_network
 from .destroy import destroy
 from .drafts import Drafts
 from .engine import Engine, find_engine
@@ -23,9 +24,11 @@ from .export import Exported, Order, export
 from .picker import Listing, list_directories
 from .reconcile import reconcile
 from .registry import Record, Registry
-from .settings import read_settings
+from .settings import ManagerSettings, read_settings
 
 logger = logging.getLogger(__name__)
+
+RENEW_S = 5.0
 
 
 class Manager:
@@ -45,10 +48,17 @@ class Manager:
         self._opening = anyio.Lock()
 
     async def aclose(self) -> None:
-        """Let go of the engine. Sandboxes live on: they are removed by destroy alone."""
+        """Let go of the engine. Sandboxes live on; the network goes where none is left to need it."""
         if self._engine is not None:
-            await run_sync(self._engine.close)
+            await run_sync(self._leave, self._engine)
             self._engine = None
+
+    def _leave(self, engine: Engine) -> None:
+        try:
+            drop_network(engine, self._registry)
+        except ClocheError as exc:
+            logger.warning("the network stays", extra={"error": exc.code})
+        engine.close()
 
     async def engine(self) -> Engine:
         """The engine, connected; the first use brings records and engine together.
@@ -71,6 +81,35 @@ class Manager:
             raise
         return engine
 
+    async def sweep(self) -> None:
+        """Remove what has ended by itself, and what killed managers left.
+
+        Raises:
+            BackendUnavailable: no engine answers.
+        """
+        await run_sync(reconcile, await self.engine(), self._registry)
+
+    async def is_running(self, record: Record) -> bool:
+        facts = await run_sync((await self.engine()).inspect, record.container)
+        return facts is not None and bool(facts["State"]["Running"])
+
+    async def renew(self, record: Record, lifetime_s: int) -> None:
+        """Let a sandbox live so many seconds from now; one that lived until it is destroyed has an end from now on.
+
+        Raises:
+            ProviderUnavailable, ProviderTimeout: its agent does not answer.
+        """
+        link = AgentLink(record.agent_port or 0, record.token, timeout_s=RENEW_S)
+        try:
+            await link.renew(lifetime_s)
+        finally:
+            await link.aclose()
+        await run_sync(self._registry.note_end, record.id, lifetime_s, time.time() + lifetime_s)
+
+    @property
+    def settings(self) -> ManagerSettings:
+        return self._settings
+
     async def catch_up(self) -> None:
         """Bring records and engine together, if there is an engine."""
         try:
@@ -84,8 +123,10 @@ class Manager:
     async def directories(self, path: str | None) -> Listing:
         return await run_sync(list_directories, path, self._settings)
 
-    async def create(self, image: str, workspace_root: str, count: int, report: Report) -> list[Record]:
-        creation = Creation(await self.engine(), self._registry, self._settings)
+    async def create(
+        self, image: str, workspace_root: str, count: int, report: Report, wanted: Wanted | None = None
+    ) -> list[Record]:
+        creation = Creation(await self.engine(), self._registry, self._settings, wanted)
         return await creation.run(image, workspace_root, count, report)
 
     async def destroy(self, sandbox_id: str) -> Record:

@@ -41,7 +41,7 @@ def reconcile(engine: Engine, registry: Registry) -> list[Leftover]:
         if record.abandoned:
             removed += _finish(engine, registry, record)
         elif record.state == "ready" and record.id not in running:
-            _fail_unless_changed(engine, registry, record)
+            removed += _ended(engine, registry, record)
     for one in objects:
         sandbox = one.labels.get(LABEL_SANDBOX)
         if sandbox and not registry.knows(sandbox) and _removed(engine, one):
@@ -49,12 +49,16 @@ def reconcile(engine: Engine, registry: Registry) -> list[Leftover]:
     return removed
 
 
-def _fail_unless_changed(engine: Engine, registry: Registry, record: Record) -> None:
-    """It may have been destroyed, or made, since the engine was asked."""
+def _ended(engine: Engine, registry: Registry, record: Record) -> list[Leftover]:
+    """What has a lifetime and is over leaves nothing; what lost its container otherwise is shown as failed."""
     state = engine.inspect(record.container)
     gone = state is None or not state["State"]["Running"]
+    # It may have been destroyed, or made, since the engine was asked.
     if gone and registry.knows(record.id) and registry.get(record.id) == record:
+        if record.lifetime_s is not None:
+            return _finish(engine, registry, record)
         registry.settle(record, "failed")
+    return []
 
 
 def _finish(engine: Engine, registry: Registry, record: Record) -> list[Leftover]:

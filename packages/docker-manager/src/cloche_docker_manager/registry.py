@@ -13,7 +13,7 @@ import re
 import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -41,7 +41,10 @@ class Base:
 
 @dataclass(frozen=True)
 class Record:
-    """One sandbox. `agent_port` and `interpreter_port` are on 127.0.0.1; `owner` is who creates or destroys it now."""
+    """One sandbox. `agent_port` and `interpreter_port` are on 127.0.0.1; `owner` is who creates or destroys it now.
+
+    One with a `lifetime_s` ends by itself: its agent knows when. `end_at` is what the agent was told last by a manager.
+    """
 
     id: str
     workspace_root: str
@@ -52,6 +55,13 @@ class Record:
     agent_port: int | None = None
     interpreter_port: int | None = None
     base: Base | None = None
+    template: str | None = None
+    started_at: float = 0.0
+    lifetime_s: int | None = None
+    end_at: float | None = None
+    cores: int | None = None
+    memory_mb: int | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def container(self) -> str:
@@ -165,6 +175,17 @@ class Registry:
         settled = replace(record, state=state, owner=None)
         self.put(settled)
         return settled
+
+    def note_end(self, sandbox_id: str, lifetime_s: int, end_at: float) -> None:
+        """Write down when a sandbox ends that is ready.
+
+        Raises:
+            SandboxNotFound: there is none.
+        """
+        with self.exclusive():
+            record = self.get(sandbox_id)
+            if record.state == "ready":
+                self.put(replace(record, lifetime_s=lifetime_s, end_at=end_at))
 
     def remove(self, sandbox_id: str) -> None:
         with _told(), suppress(FileNotFoundError):

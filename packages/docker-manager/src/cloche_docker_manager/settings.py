@@ -40,6 +40,13 @@ class ManagerSettings:
     workspace_roots: tuple[Path, ...]
     profile: Profile
     apparmor: str | None
+    image: str | None = None
+    workspace: Path | None = None
+
+    @property
+    def empty_workspace(self) -> Path:
+        """What sandboxes without a workspace share: an empty folder of ours, which nobody writes to."""
+        return self.state_dir / "empty"
 
 
 def read_settings(environ: Mapping[str, str]) -> ManagerSettings:
@@ -58,6 +65,8 @@ def read_settings(environ: Mapping[str, str]) -> ManagerSettings:
         workspace_roots=_roots(environ, home),
         profile=PROFILES[name],
         apparmor=_text(environ, "ABX_DOCKER_APPARMOR"),
+        image=_text(environ, "ABX_DOCKER_IMAGE"),
+        workspace=_workspace(environ),
     )
 
 
@@ -72,6 +81,13 @@ def _folder(environ: Mapping[str, str], name: str, xdg: str, otherwise: Path) ->
     if not said.startswith("/"):
         raise ConfigurationInvalid(setting=name)
     return Path(said)
+
+
+def _workspace(environ: Mapping[str, str]) -> Path | None:
+    said = _text(environ, "ABX_DOCKER_WORKSPACE")
+    if said is not None and not said.startswith("/"):
+        raise ConfigurationInvalid(setting="ABX_DOCKER_WORKSPACE")
+    return None if said is None else Path(said)
 
 
 def _roots(environ: Mapping[str, str], home: Path) -> tuple[Path, ...]:

@@ -61,6 +61,12 @@ ERRORS: Final[dict[str, Spec]] = {
         "unimplemented", 501, "This provider does not support that operation.", ("capability",)
     ),
     "unsupported_user": Spec("unimplemented", 400, "This sandbox has no such user.", ()),
+    "workspace_conflict": Spec(
+        "failed_precondition",
+        409,
+        "Somebody else changed the same files of the workspace at the same time, again and again; nothing was written.",
+        (),
+    ),
     "workspace_session_limit": Spec(
         "resource_exhausted", 429, "The sandbox has as many workspace sessions as it may have.", ()
     ),

@@ -42,6 +42,19 @@ def make_session(store: Store, session_id: str) -> None:
     store.leases.take(session_id, store.manifest)
 
 
+def has_written(store: Store, session_id: str) -> bool:
+    """Return whether there is anything to publish in a session."""
+    folder = open_folder(store.sessions, session_id)
+    try:
+        upper = open_folder(folder, UPPER)
+        try:
+            return bool(names(upper))
+        finally:
+            os.close(upper)
+    finally:
+        os.close(folder)
+
+
 def examine(store: Store, session_id: str) -> Plan:
     """Say what publishing this session would do. Nothing may write into it meanwhile.
 

@@ -1131,6 +1131,24 @@ class UnsupportedUser(Unsupported):
         super().__init__({})
 
 
+class WorkspaceConflict(Conflict):
+    """Somebody else changed the same files of the workspace at the same time, again and again; nothing was written."""
+
+    code: ClassVar[str] = "workspace_conflict"
+    error_code: ClassVar[str] = "E4014"
+    message: ClassVar[str] = (
+        "Somebody else changed the same files of the workspace at the same time, again and again; nothing was written."
+    )
+    suggestion: ClassVar[str] = "Read the file again, and write it when the others are done."
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "failed_precondition"
+    retry: ClassVar[Retry] = "backoff"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class WorkspaceNotAllowed(InvalidInput):
     """The workspace directory is not below a directory that this manager may use."""
 
@@ -1261,6 +1279,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "unsupported_limit": UnsupportedLimit,
     "unsupported_operation": UnsupportedOperation,
     "unsupported_user": UnsupportedUser,
+    "workspace_conflict": WorkspaceConflict,
     "workspace_not_allowed": WorkspaceNotAllowed,
     "workspace_not_found": WorkspaceNotFound,
     "workspace_session_limit": WorkspaceSessionLimit,
@@ -1287,6 +1306,10 @@ CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
     "docker_elsewhere": (
         "The Docker Engine is reached over the network, and sees none of the files of this machine.",
         "Use an engine of this machine: a unix socket in DOCKER_HOST, or the context default.",
+    ),
+    "docker_image_unset": (
+        "No image is named for Docker sandboxes.",
+        "Set ABX_DOCKER_IMAGE to an image that the engine has (docker images lists them), or pass its name as template.",
     ),
     "docker_manager_missing": (
         "The manager of Docker sandboxes is not installed.",
@@ -1472,6 +1495,7 @@ __all__ = [
     "UnsupportedLimit",
     "UnsupportedOperation",
     "UnsupportedUser",
+    "WorkspaceConflict",
     "WorkspaceNotAllowed",
     "WorkspaceNotFound",
     "WorkspaceSessionLimit",
