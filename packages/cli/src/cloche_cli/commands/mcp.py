@@ -1,5 +1,7 @@
 """`abx mcp`: serve sandboxes to an agent."""
 
+import os
+
 import click
 
 from cloche_cli.extras import require
@@ -29,6 +31,7 @@ _HTTP_ONLY = (
 
 def _start(
     transport: str,
+    provider: str | None,
     host: str,
     port: int,
     allowed_host: tuple[str, ...],
@@ -50,6 +53,9 @@ def _start(
     if transport == "stdio":
         _refuse_http_options()
     require("mcp", "cloche_mcp_stdio", "cloche_mcp_http")
+    if provider is not None:
+        # This process is the server and nothing else: its settings are read later, from its environment.
+        os.environ["ABX_PROVIDER"] = provider
     allowed = chosen(tools, exclude_tools, read_only)
     if transport == "stdio":
         from cloche_cli.stdio_server import serve
@@ -65,14 +71,6 @@ def _start(
     from cloche_cli.http_server import HttpRequest
     from cloche_cli.http_server import serve as serve_http
 
-    oauth = {
-        "ABX_MCP_OAUTH_ISSUER": oauth_issuer,
-        "ABX_MCP_OAUTH_AUDIENCE": oauth_audience,
-        "ABX_MCP_OAUTH_RESOURCE": oauth_resource,
-        "ABX_MCP_OAUTH_SCOPES": ",".join(oauth_scope) or None,
-        "ABX_MCP_OAUTH_JWKS_URL": oauth_jwks_url,
-    }
-
     return serve_http(
         HttpRequest(
             host=host,
@@ -83,10 +81,24 @@ def _start(
             session_ttl_s=session_ttl,
             max_sessions=max_sessions,
             server_id=server_id,
-            oauth={variable: text for variable, text in oauth.items() if text is not None},
+            oauth=_oauth(oauth_issuer, oauth_audience, oauth_resource, ",".join(oauth_scope) or None, oauth_jwks_url),
             tools=allowed,
         )
     )
+
+
+def _oauth(
+    issuer: str | None, audience: str | None, resource: str | None, scopes: str | None, jwks_url: str | None
+) -> dict[str, str]:
+    """What the options say of the authorization server, by the names of the settings."""
+    said = {
+        "ABX_MCP_OAUTH_ISSUER": issuer,
+        "ABX_MCP_OAUTH_AUDIENCE": audience,
+        "ABX_MCP_OAUTH_RESOURCE": resource,
+        "ABX_MCP_OAUTH_SCOPES": scopes,
+        "ABX_MCP_OAUTH_JWKS_URL": jwks_url,
+    }
+    return {variable: text for variable, text in said.items() if text is not None}
 
 
 def _refuse_http_options() -> None:
@@ -115,6 +127,7 @@ start = command(
         "abx mcp start",
         "ABX_DEFAULT_TEMPLATE=base abx mcp start",
         "claude mcp add sandbox -- abx mcp start",
+        "abx mcp start --provider docker",
         "abx mcp start --read-only",
         "abx mcp start --exclude-tools upload_file,download_file",
         "abx mcp start --transport http --port 8080",
@@ -125,6 +138,7 @@ start = command(
         click.Option(
             ["--transport"], type=OneOf(TRANSPORTS), default="stdio", show_default=True, help="How clients connect."
         ),
+        click.Option(["-p", "--provider"], type=Text(40), help="Default: ABX_PROVIDER, else local."),
         click.Option(["--host"], type=Text(253), default="127.0.0.1", show_default=True, help="Address to listen on."),
         click.Option(
             ["--port"], type=WholeNumber(0, 65535), default=8080, show_default=True, help="0 takes a free one."
