@@ -46,6 +46,18 @@ class DockerSuite(ProviderSuite):
 class TestLifecycle(DockerSuite, LifecycleConformance):
     """Sandboxes come, are seen, and go: each test in a state directory of its own."""
 
+    @pytest.fixture
+    def at_once(self) -> int:
+        return 3
+
+    @pytest.mark.parametrize("hostile", ["all"])
+    async def test_an_id_that_is_a_path_or_pattern_is_only_an_unknown_id(
+        self, provider: SandboxProvider, sandbox: SandboxRecord, hostile: str
+    ) -> None:
+        """All of them on one sandbox: an engine makes one in a second."""
+        for each in ("../../etc", "a/b", ".", "..", "a\0b", "%2e%2e", "*", "é" * 400):
+            await super().test_an_id_that_is_a_path_or_pattern_is_only_an_unknown_id(provider, sandbox, each)
+
     async def test_a_create_cancelled_at_any_await_leaves_nothing(
         self, provider: SandboxProvider, template: str
     ) -> None:
@@ -62,12 +74,14 @@ class TestHonesty(DockerSuite, HonestyConformance):
     """What is reported holds, and what is not reported is refused."""
 
 
+@pytest.fixture(scope="module")
+def standing_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state directory whose sandbox many tests use."""
+    return tmp_path_factory.mktemp("standing")
+
+
 class DockerUse(DockerSuite):
     """One sandbox for as many tests as it survives."""
-
-    @pytest.fixture(scope="session")
-    def standing_state(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return tmp_path_factory.mktemp("standing")
 
     @pytest.fixture
     def environ(self, docker_with_images: TestEngine, shared_cache: Path, standing_state: Path) -> Mapping[str, str]:

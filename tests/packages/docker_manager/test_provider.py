@@ -22,6 +22,8 @@ from cloche_contract.provider import (
 )
 from cloche_docker_manager.agent_link import AgentLink
 from cloche_docker_manager.provider import open_provider
+from cloche_sdk import AsyncSandbox, Doors, load_settings
+from cloche_sdk.unpublished import unpublished_note
 from cloche_testkit.conformance.base import agent_of, eventually, is_gone
 from tests.docker_engine import BUSYBOX
 from tests.e2e.every_tool import remaining_calls, value_of
@@ -133,6 +135,24 @@ async def test_code_that_keeps_a_file_open_is_published_when_it_lets_go(bench: B
         assert (await agent.run("ls")).stdout == b""
         await agent.run_code("n = kept.write(' and half'); kept.close()")
         assert (await agent.run("cat kept")).stdout == b"half and half"
+
+
+async def test_a_change_that_loses_is_told(bench: Bench) -> None:
+    """Two commands write one file: whoever ends later is told that nothing of it was kept."""
+    async with provided(environ_of(bench)) as provider:
+        made = await provider.create(ASKED)
+        environ = environ_of(bench)
+        doors = Doors(settings=load_settings(environ), environ=environ)
+        async with await AsyncSandbox.connect(f"docker:{made.sandbox_id}", doors=doors) as sandbox:
+            slow = await sandbox.commands.start("mkfifo /tmp/go; echo up; cat /tmp/go; echo slow > shared")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(sandbox.commands.run, "until [ -p /tmp/go ]; do sleep 0.05; done; echo fast > shared")
+            await sandbox.commands.run("echo > /tmp/go")
+            lost = (await slow.wait()).unpublished
+            assert lost is not None
+            assert (lost.reason, lost.paths) == ("source_conflict", ("shared",))
+            assert "shared" in unpublished_note(lost)
+            assert await sandbox.files.read("/workspace/shared") == "fast\n"
 
 
 async def test_many_small_changes_need_no_squash(bench: Bench) -> None:

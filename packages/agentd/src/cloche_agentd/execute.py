@@ -126,12 +126,12 @@ class Interpreters:
             start_ns, denial_mark = mark(), self._hooks.denial_mark()
             try:
                 finish = await context.execute(job, run)
-                await context.advance(written=True)
+                published = await context.advance(written=True)
             finally:
                 exchange.on_resume = None
                 sink.stop()
             async with self._view.reading():
-                self._end(sink, finish, start_ns, context.cwd, denial_mark, replaced)
+                self._end(sink, finish, start_ns, context.cwd, denial_mark, replaced, published)
 
     async def _start(self, context: Context) -> None:
         """Have a process for a context that may have been removed while this execution waited for its turn."""
@@ -143,9 +143,9 @@ class Interpreters:
 
     async def _run_program(self, exchange: Exchange, runner: Runner, job: Job) -> None:
         start_ns, denial_mark = mark(), self._hooks.denial_mark()
-        sink, finish = await self._programs.run(exchange, runner, job, self._default_folders)
+        sink, finish, published = await self._programs.run(exchange, runner, job, self._default_folders)
         async with self._view.reading():
-            self._end(sink, finish, start_ns, self._default_folders[0], denial_mark)
+            self._end(sink, finish, start_ns, self._default_folders[0], denial_mark, None, published)
 
     def _end(
         self,
@@ -154,7 +154,8 @@ class Interpreters:
         start_ns: int,
         cwd: str,
         denial_mark: int,
-        replaced: Replaced | None = None,
+        replaced: Replaced | None,
+        published: Json,
     ) -> None:
         sink.flush()
         if finish.error is not None:
@@ -175,6 +176,8 @@ class Interpreters:
             last["denied"] = denied
         if replaced is not None:
             last["context_restarted"] = replaced.reason
+        if published:
+            last["published"] = published
         sink.end(last)
 
     # -- /contexts ----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .config import AgentConfig, KeeperHooks, User
 from .exchange import Exchange
@@ -37,8 +37,10 @@ class Programs:
 
     async def run(
         self, exchange: Exchange, runner: Runner, job: Job, folders: Sequence[str]
-    ) -> tuple[ExecutionSink, Finish]:
+    ) -> tuple[ExecutionSink, Finish, Mapping[str, object]]:
         """Run code to its end in the first of `folders` that is there. The answer has begun then.
+
+        The last part is what became of its changes, where the sandbox has layers.
 
         Raises:
             AgentError: nothing ran.
@@ -53,20 +55,22 @@ class Programs:
         try:
             launch = Launch(self._user, folders, job.envs, (*runner.argv, script.path))
             if self._workspaces is None:
-                return await self._run(exchange, launch, job)
+                return *await self._run(exchange, launch, job), {}
             return await self._run_alone(self._workspaces, exchange, launch, job)
         finally:
             script.remove()
 
     async def _run_alone(
         self, workspaces: Workspaces, exchange: Exchange, launch: Launch, job: Job
-    ) -> tuple[ExecutionSink, Finish]:
+    ) -> tuple[ExecutionSink, Finish, Mapping[str, object]]:
         """Run it in a workspace session of its own, which is published when it has ended."""
         session = await workspaces.enter_alone("program")
         try:
-            return await self._run(exchange, session.place(launch), job)
-        finally:
+            sink, finish = await self._run(exchange, session.place(launch), job)
+        except BaseException:
             await asyncio.shield(workspaces.settle(session))
+            raise
+        return sink, finish, await workspaces.settle(session)
 
     async def _run(self, exchange: Exchange, launch: Launch, job: Job) -> tuple[ExecutionSink, Finish]:
         out, out_child = self._spawner.pipe(self._user, keeper_reads=True)

@@ -64,6 +64,8 @@ class Task:
         self._denial_mark = hooks.denial_mark()
         self._workspaces: Workspaces | None = None
         self._session = Session()
+        self.published: Mapping[str, object] = {}
+        """What became of its changes, where the sandbox has layers."""
 
     @property
     def running(self) -> bool:
@@ -82,7 +84,7 @@ class Task:
         """Publish what it wrote."""
         workspaces, self._workspaces = self._workspaces, None
         if workspaces is not None and not self._session.gone:
-            await workspaces.settle(self._session)
+            self.published = await workspaces.settle(self._session)
 
     async def start(self, now: float) -> Child:
         """Start its process.

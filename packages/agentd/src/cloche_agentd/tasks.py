@@ -146,6 +146,8 @@ class TaskService:
         denied = [dict(entry) for entry in task.denials()[:_DENIALS_TOLD]]
         if denied:
             told["denied"] = denied
+        if task.published:
+            told["published"] = task.published
         return told
 
     def _report(self, task: Task, offsets: tuple[int, int], limit: int) -> Json:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .tasks import AsyncTasks, TaskInfo, TaskReport
     from .terminals import AsyncPty, AsyncTerminal
     from .transfers import AsyncTransfers, FilePart, UploadedPart
+    from .unpublished import Unpublished
     from .watching import AsyncWatch
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "Tasks",
     "Terminal",
     "Transfers",
+    "Unpublished",
     "UploadedPart",
     "Watch",
     "WriteResult",
@@ -137,6 +139,7 @@ _MODULES = {
     "tasks": ("AsyncTasks", "TaskInfo", "TaskReport"),
     "terminals": ("AsyncPty", "AsyncTerminal"),
     "transfers": ("AsyncTransfers", "FilePart", "UploadedPart"),
+    "unpublished": ("Unpublished",),
     "watching": ("AsyncWatch",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -23,6 +23,7 @@ from .output import CapturedText, OutputCallback, OutputCapture
 from .output_limit import output_limit_bytes
 from .results import CodeError, CodeResult, Execution, OutputFile
 from .terminal_text import CleanCapture
+from .unpublished import unpublished
 
 __all__ = ["CodeRequest", "execute_code", "run_code"]
 
@@ -133,6 +134,7 @@ class ExecutionReader:
             restarted_because=end.get("context_restarted"),
             text_replaced=self._replaced or bool(end.get("replaced")),
             denied=denials(end.get("denied", ())),
+            unpublished=unpublished(end.get("published", {})),
         )
 
     def _captured(self, name: str, end: Mapping[str, Any]) -> CapturedText:

@@ -10,6 +10,7 @@ from .endings import KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE, denials
 from .output import OutputCallback, OutputCapture, TextDecoder
 from .results import CommandResult, Denial
 from .terminal_text import CleanCapture
+from .unpublished import Unpublished, unpublished
 
 __all__ = ["ProcessReader"]
 
@@ -37,6 +38,7 @@ class ProcessReader:
         self._on_terminal = on_terminal
         self._end: Mapping[str, Any] | None = None
         self._denied: tuple[Denial, ...] = ()
+        self._unpublished: Unpublished | None = None
         self._skipped_bytes = 0
         self._fresh = b""
 
@@ -60,6 +62,8 @@ class ProcessReader:
             self._skipped_bytes += int(event["skipped"]["bytes"])
         elif "denied" in event:
             self._denied = denials(event["denied"].get("targets", ()))
+        elif "published" in event:
+            self._unpublished = unpublished(event["published"])
         elif "end" in event:
             self._end = event["end"]
 
@@ -101,4 +105,5 @@ class ProcessReader:
             stderr_captured=self._captures["stderr"].result(),
             denied=self._denied,
             skipped_bytes=self._skipped_bytes,
+            unpublished=self._unpublished,
         )

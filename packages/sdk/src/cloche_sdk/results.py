@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from .output import CapturedText
+from .unpublished import Unpublished
 
 __all__ = [
     "CodeContext",
@@ -46,6 +47,7 @@ class CommandResult:
     `stop_reason` says why it ended: `exit`, or the limit, timeout or loss that ended it.
     `denied` lists what the network allowlist denied to the sandbox while this ran.
     `skipped_bytes` counts output that was no longer kept when the call came back for it.
+    `unpublished` tells of changes of a workspace in layers that nobody else sees; None where everybody does.
     """
 
     exit_code: int
@@ -54,6 +56,7 @@ class CommandResult:
     stderr_captured: CapturedText = field(default=_EMPTY, repr=False)
     denied: tuple[Denial, ...] = ()
     skipped_bytes: int = 0
+    unpublished: Unpublished | None = None
 
     @property
     def stdout(self) -> str:

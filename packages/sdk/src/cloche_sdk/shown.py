@@ -14,6 +14,7 @@ from cloche_contract.sandbox import RunCodeInput
 
 from .code import CodeRequest
 from .results import CommandResult, Denial, Execution
+from .unpublished import unpublished_note
 
 __all__ = ["code_request", "denied_note", "no_network_note", "shown_command", "shown_execution"]
 
@@ -121,6 +122,8 @@ def _notes(result: CommandResult, truncated: bool) -> Iterator[str]:
         yield denied_note(result.denied)
     elif result.exit_code != 0 and (note := no_network_note(*_ends(result))) is not None:
         yield note
+    if result.unpublished is not None:
+        yield unpublished_note(result.unpublished)
     if result.stop_reason == "sandbox_lost":
         yield _SANDBOX_LOST
     elif isinstance(result, Execution):

@@ -8,6 +8,7 @@ from typing import Any
 from .shown import denied_note, no_network_note
 from .task_text import TaskText
 from .tasks import TaskInfo, TaskReport
+from .unpublished import unpublished_note
 
 __all__ = ["shown_report", "start_note"]
 
@@ -53,6 +54,8 @@ def shown_report(report: TaskReport, sandbox_id: str) -> dict[str, Any]:
         notes.append(denied_note(info.denied))
     elif info.state == "failed" and (note := no_network_note(report.stdout.text, report.stderr.text)) is not None:
         notes.append(note)
+    if info.unpublished is not None:
+        notes.append(unpublished_note(info.unpublished))
     if notes:
         shown["note"] = " ".join(notes)
     return shown

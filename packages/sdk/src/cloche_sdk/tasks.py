@@ -32,6 +32,7 @@ from .task_clean import clean_window, cut_clean
 from .task_text import Span, TaskText
 from .task_text import cut as plain_cut
 from .task_text import window as plain_window
+from .unpublished import Unpublished, unpublished
 
 if TYPE_CHECKING:
     from cloche_contract.client import AgentClient
@@ -54,7 +55,8 @@ class TaskInfo:
     """Where a task is.
 
     `state` is running, succeeded, failed, cancelled, timed_out or unknown; `exit_code` and `stop_reason` are None
-    while it is not known how it ended. `denied` lists what the network allowlist denied while it ran.
+    while it is not known how it ended. `denied` lists what the network allowlist denied while it ran; `unpublished`
+    tells of changes of a workspace in layers that were refused.
     """
 
     task_id: str
@@ -64,6 +66,7 @@ class TaskInfo:
     started_at: str | None = None
     finished_at: str | None = None
     denied: tuple[Denial, ...] = ()
+    unpublished: Unpublished | None = None
 
 
 @dataclass(frozen=True)
@@ -246,6 +249,7 @@ class _Read:
 
 def _info(found: agent.TaskSummary) -> TaskInfo:
     denied = () if found.denied is MISSING else found.denied
+    published = {} if found.published is MISSING else found.published.model_dump(mode="json", exclude_unset=True)
     return TaskInfo(
         task_id=found.task_id,
         state=found.state,
@@ -254,6 +258,7 @@ def _info(found: agent.TaskSummary) -> TaskInfo:
         started_at=found.started_at,
         finished_at=_given(found.finished_at),
         denied=tuple(Denial(entry.target, _given(entry.rule)) for entry in denied),
+        unpublished=unpublished(published),
     )
 
 

@@ -180,6 +180,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "replaced": ("boolean", False, None, None, (), "", ""),
         "output_files": ("array", False, None, 1000, (), "WrittenFile", ""),
         "denied": ("array", False, None, 16, (), "Denial", ""),
+        "published": ("object", False, None, None, (), "PublishResult", ""),
     },
     "ExecuteRequest": {
         "code": ("string", True, None, 1048576, (), "", ""),
@@ -259,7 +260,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
     },
     "PublishResult": {
         "session_id": ("string", True, 1, 64, (), "", "^[A-Za-z0-9_-]+\\Z"),
-        "outcome": ("string", True, None, None, ("published", "unchanged", "rejected"), "", ""),
+        "outcome": ("string", True, None, None, ("published", "unchanged", "rejected", "pending"), "", ""),
         "reject_class": (
             "string",
             False,
@@ -522,6 +523,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "started_at": ("string", True, None, 64, (), "", ""),
         "finished_at": ("string", False, None, 64, (), "", ""),
         "denied": ("array", False, None, 16, (), "Denial", ""),
+        "published": ("object", False, None, None, (), "PublishResult", ""),
     },
     "LayerV1": {
         "layer_id": ("string", True, 16, 16, (), "", "^[LS][0-9]{6}-[0-9a-f]{8}\\Z"),

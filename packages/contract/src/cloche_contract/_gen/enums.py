@@ -234,8 +234,8 @@ LINE_TYPE_VALUES: Final[tuple[LineType, ...]] = (
 ManagedState: TypeAlias = Literal["creating", "ready", "stopping", "stopped", "failed"]
 MANAGED_STATE_VALUES: Final[tuple[ManagedState, ...]] = ("creating", "ready", "stopping", "stopped", "failed")
 
-PublishOutcome: TypeAlias = Literal["published", "unchanged", "rejected"]
-PUBLISH_OUTCOME_VALUES: Final[tuple[PublishOutcome, ...]] = ("published", "unchanged", "rejected")
+PublishOutcome: TypeAlias = Literal["published", "unchanged", "rejected", "pending"]
+PUBLISH_OUTCOME_VALUES: Final[tuple[PublishOutcome, ...]] = ("published", "unchanged", "rejected", "pending")
 
 RecordProblem: TypeAlias = Literal["newer", "older", "damaged"]
 RECORD_PROBLEM_VALUES: Final[tuple[RecordProblem, ...]] = ("newer", "older", "damaged")

@@ -50,6 +50,11 @@ class ProviderSuite:
         return "base"
 
     @pytest.fixture
+    def at_once(self) -> int:
+        """How many sandboxes are made at the same time; fewer where each is a machine."""
+        return 8
+
+    @pytest.fixture
     def options(self, settings: Mapping[str, str]) -> ProviderOptions:
         return ProviderOptions(settings=settings)
 

@@ -194,7 +194,9 @@ class LifecycleConformance(ProviderSuite):
 
         await cancel_at_each_await(lambda: provider.create(CreateRequest(template=template, timeout=120)), nothing_left)
 
-    async def test_many_creates_and_kills_at_once_do_not_mix(self, provider: SandboxProvider, template: str) -> None:
+    async def test_many_creates_and_kills_at_once_do_not_mix(
+        self, provider: SandboxProvider, template: str, at_once: int
+    ) -> None:
         """Fault L13: concurrent creates."""
         made: list[str] = []
 
@@ -206,13 +208,13 @@ class LifecycleConformance(ProviderSuite):
 
         with anyio.fail_after(WITHIN_S):
             async with anyio.create_task_group() as tasks:
-                for _ in range(8):
+                for _ in range(at_once):
                     tasks.start_soon(create)
             assert sorted(await ids_of(provider)) == sorted(made)
             async with anyio.create_task_group() as tasks:
-                for sandbox_id in made[:4]:
+                for sandbox_id in made[: at_once // 2]:
                     tasks.start_soon(kill, sandbox_id)
-        assert sorted(await ids_of(provider)) == sorted(made[4:])
+        assert sorted(await ids_of(provider)) == sorted(made[at_once // 2 :])
 
 
 def _time(text: str) -> datetime:

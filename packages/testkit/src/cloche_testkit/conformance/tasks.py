@@ -15,6 +15,9 @@ from cloche_testkit.conformance.base import WITHIN_S, ProviderSuite, agent_of, e
 
 Reach = Callable[[], Awaitable[TestAgent]]
 
+# Where programs share files at once: a task may see the working directory as it was at its start.
+_PIPE = '"${HOME:-/tmp}/go"'
+
 
 class TaskConformance(ProviderSuite):
     """cloche.Tasks: Start, Get, Cancel, List. Capability `tasks`."""
@@ -55,11 +58,11 @@ class TaskConformance(ProviderSuite):
     ) -> None:
         """Another client reads it, also while it runs."""
         with anyio.fail_after(WITHIN_S):
-            await worker.start_task(task_id, "mkfifo go; echo begun; cat go; echo done")
+            await worker.start_task(task_id, f"mkfifo {_PIPE}; echo begun; cat {_PIPE}; echo done")
             other = await reach()
             while (found := await other.read_task(task_id, wait_ms=20_000)).stdout != b"begun\n":
                 assert found.state == "running"
-            await other.run("echo now > go")
+            await other.run(f"echo now > {_PIPE}")
             assert (await other.ended_task(task_id)).stdout == b"begun\nnow\ndone\n"
 
     async def test_pages_by_byte_offset_put_together_are_the_stream(self, worker: TestAgent, task_id: str) -> None:

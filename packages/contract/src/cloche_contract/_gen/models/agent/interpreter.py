@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from ..common.network import Denial
+from .layers import PublishResult
 
 
 class ExecuteRequest(BaseModel):
@@ -317,3 +318,4 @@ class ExecuteLine(BaseModel):
     """
     What the network allowlist denied while it ran, each destination once.
     """
+    published: PublishResult | MISSING = MISSING

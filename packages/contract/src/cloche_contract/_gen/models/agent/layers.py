@@ -203,9 +203,9 @@ class PublishResult(BaseModel):
     """
     The session.
     """
-    outcome: Literal["published", "unchanged", "rejected"]
+    outcome: Literal["published", "unchanged", "rejected", "pending"]
     """
-    Whether the session's changes are a layer now, there were none, or they were refused and the session is kept.
+    Whether the session's changes are a layer now, there were none, or they were refused and the session is kept. Of a code context also: something of the workspace is open, so they wait for a later execution.
     """
     reject_class: Literal["source_conflict", "special_file", "too_deep", "unreadable", "layer_limit"] | MISSING = (
         MISSING

@@ -16,6 +16,7 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from ..common.network import Denial
+from .layers import PublishResult
 
 EnvsAdditionalProperty = TypeAliasType("EnvsAdditionalProperty", Annotated[StrictStr, Field(max_length=131072)])
 
@@ -109,6 +110,7 @@ class TaskSummary(BaseModel):
     """
     What the network allowlist denied while it ran, each destination once.
     """
+    published: PublishResult | MISSING = MISSING
 
 
 class TaskRequest(BaseModel):
