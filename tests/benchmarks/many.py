@@ -40,6 +40,7 @@ async def memory_group() -> AsyncGenerator[Group]:
     """What each of a hundred idle sandboxes has for itself."""
     async with AsyncExitStack() as stack:
         sandboxes = await stack.enter_async_context(local_sandboxes())
+        await sandboxes.settle()
         alive = [await _made(sandboxes, stack) for _ in range(ALIVE)]
         memory = Memory(alive)
         bare = Contender("keeper and init", memory.bare)

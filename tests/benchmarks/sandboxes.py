@@ -16,6 +16,7 @@ from cloche_sdk.providers import Doors, ProviderPool
 from tests.benchmarks.programs import ANSWER, CODE
 
 WARM_TEMPLATE = "code-interpreter-v1"
+_SETTLED_S = 3
 NUMPY_CODE = "import numpy\nprint(int(numpy.arange(7).sum()) * 2)"
 
 
@@ -109,6 +110,13 @@ class LocalSandboxes:
         if failures:
             raise RuntimeError(f"{count - len(failures)} of {count} worked; the first failure: {failures[0].code}")
         return seconds
+
+    async def settle(self) -> None:
+        """Give what makes the sandboxes the time to practise that a server gives it before it has many."""
+        sandbox = await self.create()
+        await sandbox.kill()
+        await sandbox.link.aclose()
+        await anyio.sleep(_SETTLED_S)
 
     async def is_warm(self) -> bool:
         """Wait until the stage with numpy serves; False where numpy is not installed for it."""

@@ -214,6 +214,10 @@ async def test_warm_code_interpreters_have_everything_imported(provider: LocalPr
                 await provider.kill(KillRequest(sandbox_id=sandbox.id))
             if "True\n" in [line.get("text") for line in lines]:
                 break
+        async with made(provider, template=templates.CODE_INTERPRETER) as sandbox:
+            # Its font was open when the context was forked.
+            lines = await sandbox.execute("import matplotlib.pyplot as plot; plot.plot([1, 2]); plot.show()")
+            assert [line["png"][:4] for line in lines if line["type"] == "result"] == ["iVBO"], lines
 
 
 async def test_what_was_rehearsed_is_not_the_users(provider: LocalProvider) -> None:

@@ -176,9 +176,11 @@ class InitProfile:
         prepare_context: called in each fresh context before user code, for example to set rlimits.
         leaves_cwd: contexts are in their working directory only while they run code: what is mounted there may be
             exchanged meanwhile.
+        bare_fork: call nothing that modules have registered for forks, which is only right where all are known.
     """
 
     import_paths: Sequence[str] = ()
     die_with_parent: bool = False
     prepare_context: Callable[[], None] | None = None
     leaves_cwd: bool = False
+    bare_fork: bool = False

@@ -64,7 +64,6 @@ class Init:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         # What exists now is shared with every context; collecting it there would only copy its pages.
-        gc.collect()
         gc.freeze()
         poll = select.poll()
         poll.register(self._link, select.POLLIN)
@@ -171,7 +170,7 @@ class Init:
         wrong = _enter(request)
         if wrong is not None:
             return wrong
-        pid = os.fork()
+        pid = guest_calls.fork() if self._profile.bare_fork else os.fork()
         if pid == 0:
             env = cast("dict[str, str]", request["env"])
             context_process.enter_context_process(fds, self._null, env, self._profile)

@@ -19,8 +19,8 @@ from .init import Init
 from .link import open_link
 from .rehearsal import rehearse
 
-LIVES: Final = 8
-"""As often as Python runs a function before it adapts it."""
+LIVES: Final = 10
+"""Python runs a function eight times before it begins to adapt it."""
 _TOKEN: Final = "practice"
 _LONGEST_S: Final = 2.0
 

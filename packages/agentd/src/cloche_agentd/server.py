@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import mmap
 import socket
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, cast
@@ -66,7 +67,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._exchange is not None:
             self._exchange.lost()
 
-    def get_buffer(self, sizehint: int) -> bytearray:
+    def get_buffer(self, sizehint: int) -> mmap.mmap:
         del sizehint
         return self._server.received
 
@@ -266,8 +267,9 @@ class Server:
         self._connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
         self._closed = False
-        self.received = bytearray(limits.FILE_CHUNK_BYTES)
-        """What has just been read, of any connection. Asyncio's own way maps and unmaps memory for each read."""
+        self.received = mmap.mmap(-1, limits.FILE_CHUNK_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        """What has just been read, of any connection. Asyncio's own way maps and unmaps memory for each read; a
+        `bytearray` of this size would be written to as a whole before the first one."""
 
     async def listen(self, listeners: Sequence[socket.socket]) -> None:
         """Serve on these bound sockets."""

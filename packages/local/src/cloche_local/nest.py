@@ -67,7 +67,7 @@ class Nest:
         self.keeper_pidfd = os.pidfd_open(os.getpid())
         self.link, link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._gate, gate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.init_pid = os.fork()
+        self.init_pid = sys_.fork()
         if self.init_pid == 0:
             self._be_init(link, gate)
         link.close()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ctypes import CDLL, Array, c_char
+    from ctypes import CDLL, Array, PyDLL, c_char
 
 # clone(2), unshare(2), namespaces(7)
 _CLONE_VM = 0x00000100
@@ -88,19 +88,36 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 
 _libc: "CDLL | None" = None
+_held: "PyDLL | None" = None
 _machine = ""
 
 
 def load() -> "CDLL":
     """Load libc once. Called by the zygote before it forks."""
-    global _libc, _machine
+    global _libc, _held, _machine
     if _libc is None:
         import ctypes
 
         _libc = ctypes.CDLL(None, use_errno=True)
         _libc.syscall.restype = ctypes.c_long
+        # Called with the interpreter's lock held.
+        _held = ctypes.PyDLL(None, use_errno=True)
         _machine = os.uname().machine
     return _libc
+
+
+def fork() -> int:
+    """Fork a process with one thread, and call none of what modules have registered to be called after a fork.
+
+    That renews locks which only another thread could hold, and random numbers, which neither keeper nor init uses; and
+    each sandbox would pay for it, a hundred pages of memory each time.
+
+    Raises:
+        OSError: no process.
+    """
+    load()
+    assert _held is not None
+    return _check(_held.fork(), "fork")
 
 
 def _check(result: int, name: str) -> int:

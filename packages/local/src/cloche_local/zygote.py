@@ -27,10 +27,12 @@ from cloche_agentd.config import Orders as AgentOrders
 from cloche_agentd.init import run_init
 from cloche_agentd.limits import PROTOCOL_VERSION
 from cloche_agentd.practice import LIVES, practise
-from cloche_local import heap, init, journal, keeper, libraries, limits, seccomp, state, users
+from cloche_local import heap, init, keeper, libraries, limits, seccomp, state, users
 from cloche_local import syscalls as sys_
+from cloche_local.children import Child, Spare
 from cloche_local.egress import fork_egress
 from cloche_local.egress_link import ENVIRONMENT
+from cloche_local.gathering import Gathering
 from cloche_local.nest import Ground
 from cloche_local.orders import Orders
 from cloche_local.setup import SetupFailed
@@ -42,11 +44,18 @@ _LAZY_IMPORTS = ("ctypes", "fcntl", "resource", "shutil", "struct")
 _WARM_AFTER_MS = 60
 # Requests without a pause hold it off no longer than this.
 _WARM_AT_LAST_S = 0.5
+# The first is watched, and what runs in it is moved: only then Python begins to adapt it.
+_LIVES = LIVES + 1
 # Long enough that a burst of requests is over: forking competes with what it answers.
 _IDLE_MS = 15
 # What waits when nobody has asked for a while: one for a request, one for the request right after it.
 _SPARES = 2
 _SPARES_LOST = 2
+# What runs between a fork and the agent, which is not practised: it would leave the host.
+_RUN_BY_EACH = tuple(
+    f"cloche_local.{name}"
+    for name in ("init", "journal", "keeper", "mounts", "nest", "orders", "place", "setup", "syscalls", "users")
+)
 # A server may run for weeks and never list.
 _LOGS_TRIMMED_AFTER = 50
 _MAX_MESSAGE = 65536
@@ -104,16 +113,16 @@ class Zygote:
         self, control: socket.socket, hello: Hello, warm_control: socket.socket | None, *, practised: bool = False
     ) -> None:
         self._control = control
-        self._lives = LIVES if practised else 0
+        self._lives = _LIVES if practised else 0
         self._hello = hello
         self._warm_control = warm_control
         self._warm_wanted = False
         self._warm_due = 0.0
-        self._keepers: dict[int, _Child] = {}
-        self._leaving: list[_Child] = []
+        self._keepers: dict[int, Child] = {}
+        self._leaving: list[Child] = []
         self._shape = hello.shape
         self._known = None if hello.shape is None else decode_shape(hello.shape)
-        self._spares: list[_Spare] = []
+        self._spares: list[Spare] = []
         self._spares_lost = 0
         self._ended = 0
         self._asked = 0
@@ -149,15 +158,15 @@ class Zygote:
     def _patience_ms(self) -> int:
         if self._leaving or self._wants_spare_soon():
             return _IDLE_MS
-        if 0 < self._lives < LIVES:
+        if 0 < self._lives < _LIVES:
             # One at a time: a request waits for no more than that.
             return 0
-        return _WARM_AFTER_MS if self._wants_warm() or self._wants_spare() or self._lives < LIVES else -1
+        return _WARM_AFTER_MS if self._wants_warm() or self._wants_spare() or self._lives < _LIVES else -1
 
     def _use_idle_time(self) -> None:
         if self._wants_spare_soon():
             self._prepare_spare()
-        elif self._lives < LIVES:
+        elif self._lives < _LIVES:
             self._practise()
         elif self._wants_warm():
             self._start_warm()
@@ -168,9 +177,18 @@ class Zygote:
         """Do once what each fork will do, so that it finds the code adapted and what it looks up remembered."""
         self._lives += 1
         with suppress(OSError):
-            practise(self._hello.staging_folder)
-        if self._lives == LIVES:
+            if self._lives == 1:
+                self._gather()
+            else:
+                practise(self._hello.staging_folder)
+        if self._lives in (1, _LIVES):
             heap.share()
+
+    def _gather(self) -> None:
+        """Have what the forks will run lie together."""
+        with Gathering(_RUN_BY_EACH) as gathering:
+            gathering.watch(partial(practise, self._hello.staging_folder))
+            gathering.move()
 
     def _wants_warm(self) -> bool:
         return self._warm_wanted and self._warm_control is not None
@@ -220,7 +238,7 @@ class Zygote:
             with suppress(OSError):
                 reply.send(json.dumps({"failed": "init", "errno": error.errno or 0}).encode())
         else:
-            self._keepers[pid] = _Child(message["id"], message["folder"], message["socket"])
+            self._keepers[pid] = Child(message["id"], message["folder"], message["socket"])
         finally:
             for fd in egress:
                 os.close(fd)
@@ -241,7 +259,7 @@ class Zygote:
         Raises:
             OSError: no process.
         """
-        pid = os.fork()
+        pid = sys_.fork()
         if pid == 0:
             self._be_keeper(shape, sandbox_id, orders)
         return pid
@@ -295,7 +313,7 @@ class Zygote:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, suppress(OSError):
-            self._spares.append(_Spare(self._fork_keeper(self._known, "", Orders(theirs, None)), ours))
+            self._spares.append(Spare(self._fork_keeper(self._known, "", Orders(theirs, None)), ours))
             return
         ours.close()
 
@@ -347,54 +365,11 @@ class Zygote:
             os.close(self._wake_write)
             signal.set_wakeup_fd(-1)
             libraries.load(self._hello.import_paths)
-            Zygote(control, self._hello, None, practised=self._lives == LIVES).serve()
+            Zygote(control, self._hello, None, practised=self._lives == _LIVES).serve()
         except BaseException:  # noqa: BLE001 - the entry point of a process; nothing may return into the zygote
             traceback.print_exc()
         finally:
             os._exit(70)
-
-
-@dataclass(frozen=True, slots=True)
-class _Spare:
-    """A keeper that waits for its request."""
-
-    pid: int
-    requests: socket.socket
-
-    def take(self, reply: socket.socket, egress: Sequence[int] = ()) -> bool:
-        """Hand a request over; False where the keeper has died."""
-        try:
-            socket.send_fds(self.requests, [b"r"], [reply.fileno(), *egress])
-        except OSError:
-            return False
-        finally:
-            self.close()
-        return True
-
-    def close(self) -> None:
-        """Let go; a keeper without a request ends."""
-        self.requests.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Child:
-    sandbox_id: str
-    folder: str
-    socket_path: str
-
-    def note_death(self, status: int) -> None:
-        """Write the end into the log of a sandbox whose keeper could not: a signal ended it."""
-        if os.WIFSIGNALED(status):
-            path = journal.path_of(os.path.dirname(self.folder), self.sandbox_id)
-            journal.add_end(path, "keeper_killed", {"signal": os.WTERMSIG(status)})
-
-    def remove(self, cgroup_root: str) -> bool:
-        """Remove state, socket and groups; False where something still holds on."""
-        if os.path.lexists(self.folder) or os.path.lexists(self.socket_path):
-            state.remove_left(self.folder, self.socket_path)
-        if not cgroup_root:
-            return True
-        return limits.Group(limits.find_hierarchy(cgroup_root), self.sandbox_id).remove()
 
 
 class _Agentd:
@@ -432,7 +407,9 @@ class _Agentd:
         return asyncio.run(_keep_until_deadline(keeper, Agent(config, hooks).run(link, ())))
 
     def run_init(self, link: socket.socket, shape: Shape) -> NoReturn:
-        run_init(link, InitProfile(import_paths=shape.root.import_paths))
+        # Libraries renew what a fork must not share by what they register, matplotlib its open fonts.
+        bare = not libraries.loaded()
+        run_init(link, InitProfile(import_paths=shape.root.import_paths, bare_fork=bare))
 
 
 async def _orders(keeper: keeper.Keeper) -> AgentOrders:
