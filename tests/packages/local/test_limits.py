@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from base64 import b64decode
 from pathlib import Path
 
@@ -203,6 +204,23 @@ async def test_t36_a_task_that_fails_at_the_process_limit_says_so(folder: Path, 
         printed = (await sandbox.client.post("/cloche.Tasks/Get", json={"task_id": "0" * 32})).json()["stderr"]
         assert (task["state"], task["stop_reason"]) == ("failed", "pids_limit"), (task, b64decode(printed["data"]))
         assert (await sandbox.run("ls /proc | grep -c '^[0-9]'")).exit_code == 0
+
+
+@pytest.mark.skipif(not HOST_ROOT, reason="an ordinary user's sandboxes have no ids that another had before")
+async def test_t36_the_process_limit_is_named_while_the_sandbox_before_is_still_ending(
+    folder: Path, usable: None
+) -> None:
+    """Faults T36: processes with the sandbox's host id, which it does not see, count for its limit."""
+    async with opened(make_provider(folder, limits=_SMALL)) as provider, made(provider) as sandbox:
+        facts = (await provider.inspect(InspectRequest(sandbox_id=sandbox.id))).facts
+        first_id = int(Path(f"/proc/{facts['init_pid']}/uid_map").read_text().split()[1])
+        others = [subprocess.Popen(["cat"], stdin=subprocess.PIPE, user=first_id) for _ in range(6)]
+        try:
+            ran = await sandbox.python("import os, signal\nwhile True:\n    if os.fork() == 0:\n        signal.pause()")
+        finally:
+            for other in others:
+                other.communicate()
+        assert (ran.exit_code, ran.end["stopReason"]) == (1, "pids_limit"), ran
 
 
 async def test_a_command_that_fails_on_a_full_disk_says_so(folder: Path, usable: None) -> None:
