@@ -52,6 +52,10 @@ TOML = {
     "dotted keys": 'mcp_servers.git.command = "x"\n[p]\nq=1\n',
     "byte order mark": "\ufeffa = 1\n",
     "odd header": "[ mcp_servers . \"git\" ]  # c\ncommand = 'x'\n",
+    "servers in one line": 'mcp_servers = {git = {command = "x }", args = ["{"]}} # } not this\nz = 1\n',
+    "servers in one line, with space": 'a = 1\nmcp_servers = { git = { command = "x" } }',
+    "one table with servers in a line each": '[mcp_servers] # c\ngit = { command = "x" }\n\n[p]\nq = 1\n',
+    "an empty table in one line": "mcp_servers = {}\n[p]\nq = 1\n",
     "text that looks like a header": 'notes = """\n[mcp_servers.other]\n"""\n',
 }
 YAML = {
@@ -109,7 +113,7 @@ UNSAFE = [
     ("json", '{"mcpServers": []}', 1),
     ("json", '{\n"mcpServers": {},\n"mcpServers": {}\n}', 3),
     ("json", '{\n"mcpServers": {"agent-sandbox": 1,\n"agent-sandbox": 2}}', 3),
-    ("toml", 'mcp_servers = {git = {command = "x"}}\n', None),
+    ("toml", 'mcp_servers = {git = 1, "agent\\u002dsandbox" = 2}\n', None),
     ("toml", "mcp_servers = 1\n", None),
     ("toml", 'mcp_servers.agent-sandbox.command = "y"\nnotes = """\n[mcp_servers.agent-sandbox]\n# """\n', None),
     ("yaml", "- a\n", 1),

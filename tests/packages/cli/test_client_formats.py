@@ -83,6 +83,24 @@ def test_a_text_that_cannot_be_edited_safely_is_refused(form: str, text: str, li
     assert caught.value.line == line
 
 
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ('mcp_servers = {agent-sandbox = {command = "old"}, git = {a = 1}}\n', "mcp_servers = {git = {a = 1}}\n"),
+        ('[mcp_servers]\n"agent-sandbox" = {command = "}"}\ngit = {}\n', "[mcp_servers]\ngit = {}\n"),
+        (
+            "[mcp_servers.git]\na = 1\n[p]\nq = 1\n[mcp_servers.agent-sandbox]\n",
+            "[mcp_servers.git]\na = 1\n[p]\nq = 1\n",
+        ),
+    ],
+)
+def test_an_entry_that_a_person_wrote_in_their_own_way_is_replaced_and_taken_out(text: str, without: str) -> None:
+    assert editor("toml").take(text, PATHS["toml"], ()) == without
+    replaced = editor("toml").put(text, PATHS["toml"], ENTRY).text
+    assert tomllib.loads(replaced)["mcp_servers"]["agent-sandbox"] == ENTRY
+    assert _is_insertion(without, replaced)
+
+
 # No classes of characters: the tables of Unicode take hypothesis seconds.
 LETTERS = st.sampled_from(list("ab1é\"\\/{}[],:#'\n\t \u2028\x7f🐍"))
 KEYS = st.text(LETTERS, max_size=6) | st.sampled_from(["mcpServers", "a"])

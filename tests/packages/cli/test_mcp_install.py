@@ -179,7 +179,30 @@ def test_a_broken_file_is_left_as_it_is_and_named_with_its_line(
         assert path.relative_to(tmp_path).as_posix() in ran.err
         assert f"line {line}" in ran.err
         assert path.read_bytes() == text.encode()
+        assert ("agent-sandbox" in ran.err) is (words != ("--remove",))
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_edited_safely_is_left_and_the_entry_shown_without_a_secret(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """YAML whose extensions stand in two places by an alias; JSON with our name twice."""
+    monkeypatch.setenv("ABX_SANDBOX_API_KEY", KEY)
+    texts = {
+        (".config/goose/config.yaml", "goose"): "extensions: &e\n  a: 1\nother: *e\n",
+        (".cursor/mcp.json", "cursor"): '{"mcpServers": {"agent-sandbox": 1, "agent-sandbox": 2}}',
+    }
+    for (name, client), text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        ran = install("--target", client)
+        assert (ran.status, ran.out, path.read_text()) == (2, "", text)
+        assert "agent-sandbox" in ran.err.replace("agent-sandbox-", "")
+        assert '"start"' in ran.err or "- start" in ran.err
+        assert KEY not in ran.err
+        refused = install("--target", client, "--json")
+        assert json.loads(refused.err)["details"]["rule"] == "unsafe"
 
 
 def test_a_file_that_is_not_utf_8_is_left_as_it_is(install: Install, tmp_path: Path) -> None:

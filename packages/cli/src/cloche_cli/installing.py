@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from cloche_cli.clients.change import Change, install, plan_install, plan_remove, uninstall
 from cloche_cli.clients.entry import NAME, TOKEN_VARIABLE, Server, add_command, entry, link, public_entry
-from cloche_cli.clients.places import Surroundings
+from cloche_cli.clients.places import Surroundings, config_path
 from cloche_cli.clients.receipt import Receipts
 from cloche_cli.clients.table import Client, Scope, clients
 from cloche_cli.extras import require
@@ -20,6 +20,7 @@ from cloche_sdk import Settings, load_settings
 from cloche_sdk.providers import Doors
 
 MASK: Final = "********"
+_FOR_A_PERSON_TO_EDIT: Final = ("broken", "unsafe", "encoding")
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -57,8 +58,23 @@ def run(options: InstallOptions) -> int:
     server = _server(client, options, settings)
     if options.show:
         return _show(client, scope, server, current())
-    change = plan_install(client, scope, entry(client, scope, server), around)
+    change = _planned(client, scope, server, around)
     return _Installation(change, server, receipts, tools, settings, current()).carry_out(dry_run=options.dry_run)
+
+
+def _planned(client: Client, scope: Scope, server: Server, around: Surroundings) -> Change:
+    """The change; where the file cannot be edited, a person is shown what to paste into it.
+
+    Raises:
+        Refused: it cannot.
+    """
+    try:
+        return plan_install(client, scope, entry(client, scope, server), around)
+    except Refused as error:
+        if error.rule in _FOR_A_PERSON_TO_EDIT:
+            block = _block(client, public_entry(client, scope, server))
+            current().note(f"To be put into {around.shown(config_path(client, scope, around))} by hand:\n\n{block}")
+        raise
 
 
 def _scope(client: Client, wanted: Scope | None) -> Scope:
@@ -122,13 +138,18 @@ def _show(client: Client, scope: Scope, server: Server, invocation: Invocation) 
     if invocation.json:
         invocation.emit(document)
         return 0
-    from cloche_cli.clients.formats import editor
-
-    invocation.write(editor(client.format).new((*client.path, NAME), document["entry"]))
+    invocation.write(_block(client, document["entry"]))
     for label, text in (("command", document["add_command"]), ("link", document["link"])):
         if text is not None:
             invocation.write(f"\n{label}: {text}\n")
     return 0
+
+
+def _block(client: Client, shown: Mapping[str, Any]) -> str:
+    """A file of the client that holds nothing but the entry."""
+    from cloche_cli.clients.formats import editor
+
+    return editor(client.format).new((*client.path, NAME), shown)
 
 
 def _by_hand(client: Client, scope: Scope, server: Server) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Put an entry into a TOML text and take it out again, as whole lines.
 
-The lines are found by their headers and each result is read by `tomllib` before anybody gets it: where the entry
-stands in a way that lines cannot be cut at (in one line, or below a dotted key), the file stays as it is.
+The lines are found by their headers, or the places by the braces of a table in one line. Each result is read by
+`tomllib` before anybody gets it: where nothing reads as it should afterwards (the entry below a dotted key), the file
+stays as it is.
 """
 
 import json
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from cloche_cli.clients import toml_inline
 from cloche_cli.clients.edit import Broken, Edited, Unsafe, line_end, lines_of
 
 if sys.version_info >= (3, 11):
@@ -41,6 +43,11 @@ class TomlFormat:
         present = self.find(text, path)
         if present == entry:
             return Edited(text)
+        wanted = _with(parsed(text), path, entry)
+        if present is not None and (shorter := _taken_in_one_line(text, path)) is not None:
+            text, present = shorter, None
+        if (longer := toml_inline.put(text, path, rendered(entry), lambda tried: _reads(tried, wanted))) is not None:
+            return Edited(longer)
         end = line_end(text)
         block = _block(path, entry, end)
         lines = lines_of(text)
@@ -52,13 +59,15 @@ class TomlFormat:
         else:
             lead = "" if not text.strip("\ufeff") else end if text.endswith(("\n", "\r")) else end * 2
             edited = text + lead + block
-        _agrees(edited, path, _with(parsed(text), path, entry))
+        _agrees(edited, path, wanted)
         return Edited(edited)
 
     def take(self, text: str, path: Sequence[str], made: Sequence[str]) -> str:
         before = parsed(text)
         if self.find(text, path) is None:
             return text
+        if (shorter := _taken_in_one_line(text, path)) is not None:
+            return shorter
         lines = lines_of(text)
         spans = _spans(lines, path)
         if spans and spans[0][0] > 0 and not lines[spans[0][0] - 1].strip():
@@ -123,6 +132,18 @@ def _with(document: dict[str, Any], path: Sequence[str], entry: Mapping[str, Any
     below = cast("dict[str, Any]", found.get(path[0], {}))
     found[path[0]] = _with(below, path[1:], entry)
     return found
+
+
+def _taken_in_one_line(text: str, path: Sequence[str]) -> str | None:
+    wanted = _with(parsed(text), path, None)
+    return toml_inline.take(text, path, lambda tried: _reads(tried, wanted))
+
+
+def _reads(edited: str, wanted: dict[str, Any]) -> bool:
+    try:
+        return parsed(edited) == wanted
+    except Broken:
+        return False
 
 
 def _agrees(edited: str, path: Sequence[str], wanted: dict[str, Any]) -> None:
