@@ -1,16 +1,21 @@
 """What publishes the sandbox server: an entry of the MCP registry, and a bundle that clients install by a click."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
 from cloche_codegen.emit.contract import Outputs
 from cloche_codegen.ir import Tool, ToolSet
-from cloche_codegen.load import JsonObject, Library
+from cloche_codegen.load import JsonObject, Library, SchemaError
 
-NAME = "invalid.cloche/cloche"
-"""Reverse DNS of a domain that nobody can own; whoever publishes puts his own in its place."""
 _PROJECT = "packages/cli/pyproject.toml"
+_README = "packages/cli/README.md"
+# The registry looks for it there, in what the package index shows, before it takes an entry.
+_NAME_LINE = re.compile(r"<!-- mcp-name: (\S+) -->")
+# Rules of the registry's schema that other names or texts could break.
+_NAME = re.compile(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
+_MOST_OF_NAME, _MOST_OF_TEXT = 200, 100
 _SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _SUMMARY = "Isolated sandboxes for AI agents: run code, commands and file operations."
 # What somebody who installs the server may want to set; the rest is in the reference.
@@ -31,6 +36,7 @@ def emit(library: Library, sets: list[ToolSet], repository: Path) -> Outputs:
     project = repository / _PROJECT
     if not project.is_file():
         return {}
+    name = _name((repository / _README).read_text(encoding="utf-8"))
     version = str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
     (sandbox,) = [each for each in sets if each.name == "sandbox"]
     known = library.document("config/settings.json").data["settings"]
@@ -38,21 +44,31 @@ def emit(library: Library, sets: list[ToolSet], repository: Path) -> Outputs:
     sources = [sandbox.schema, "config/settings.json", _PROJECT]
     tools = [tool.schema for tool in sandbox.tools]
     return {
-        "server.json": (_json(_registry_entry(sandbox, settings, version)), sources),
+        "server.json": (_json(_registry_entry(name, sandbox, settings, version)), sources),
         "bundle/manifest.json": (_json(_manifest(sandbox, settings, version)), [*sources, *tools]),
         "bundle/pyproject.toml": (_bundle_project(version), [_PROJECT]),
         "bundle/server.py": (_SERVER, [_PROJECT]),
     }
 
 
+def _name(readme: str) -> str:
+    """Who publishes the server, by the README of the command line: reverse DNS of a domain, and a name below it."""
+    found = _NAME_LINE.findall(readme)
+    if len(found) != 1 or not _NAME.fullmatch(found[0]) or len(found[0]) > _MOST_OF_NAME:
+        raise SchemaError(f"{_README}: needs one line <!-- mcp-name: NAMESPACE/NAME --> of letters, digits, . - and _")
+    return str(found[0])
+
+
 def _json(document: JsonObject) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _registry_entry(sandbox: ToolSet, settings: JsonObject, version: str) -> JsonObject:
+def _registry_entry(name: str, sandbox: ToolSet, settings: JsonObject, version: str) -> JsonObject:
+    if not all(0 < len(text) <= _MOST_OF_TEXT for text in (sandbox.facts["server_title"], _SUMMARY)):
+        raise SchemaError(f"{sandbox.schema}: server_title must have 1 to {_MOST_OF_TEXT} characters for the registry")
     return {
         "$schema": _SCHEMA,
-        "name": NAME,
+        "name": name,
         "title": sandbox.facts["server_title"],
         "description": _SUMMARY,
         "version": version,
