@@ -132,6 +132,7 @@ FAULTS: Mapping[str, Requirement] = {
     "L15": Requirement("A sandbox that nobody uses ends by its lease, which each use renews.", "OpenSandbox#759"),
     "L11": Requirement("Everything that is made in a Docker Engine carries a label.", "codeArbiter#173"),
     "L18": Requirement("A sandbox whose container is gone is shown as failed.", "agent-sandbox#275"),
+    "L16": Requirement("What is written between pauses is there after all of them.", "E2B#884"),
     "L17": Requirement("A call after the end of a lifetime says that it is over.", "E2B#736"),
     "L14": Requirement("Sixty streams at once come whole.", "OpenSandbox#1528"),
     "L21": Requirement("Sandbox objects that are closed leave no connection.", "E2B#1155"),

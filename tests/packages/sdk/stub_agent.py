@@ -28,10 +28,12 @@ from cloche_contract.provider import (
     LogsRequest,
     LogsResult,
     NetworkRules,
+    PauseRequest,
     ProbeReport,
     ProviderOptions,
     PruneRequest,
     PruneResult,
+    ResumeRequest,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
@@ -204,6 +206,12 @@ class StubProvider:
         raise SandboxNotFound
 
     async def logs(self, request: LogsRequest) -> LogsResult:
+        raise SandboxNotFound
+
+    async def pause(self, request: PauseRequest) -> None:
+        raise SandboxNotFound
+
+    async def resume(self, request: ResumeRequest) -> SandboxRecord:
         raise SandboxNotFound
 
     async def prune(self, request: PruneRequest) -> PruneResult:

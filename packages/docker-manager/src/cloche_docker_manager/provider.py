@@ -52,10 +52,12 @@ from cloche_contract.provider import (
     LogsRequest,
     LogsResult,
     NetworkRules,
+    PauseRequest,
     ProbeReport,
     ProviderOptions,
     PruneRequest,
     PruneResult,
+    ResumeRequest,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
@@ -280,6 +282,12 @@ class DockerProvider:
         raise ProviderTimeout
 
     # -- what Docker sandboxes do not have --------------------------------------------------------------------------
+
+    async def pause(self, request: PauseRequest) -> None:
+        _refuse("pause")
+
+    async def resume(self, request: ResumeRequest) -> SandboxRecord:
+        _refuse("pause")
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
         _refuse("inspect")

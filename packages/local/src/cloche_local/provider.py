@@ -42,10 +42,12 @@ from cloche_contract.provider import (
     LogsRequest,
     LogsResult,
     NetworkRules,
+    PauseRequest,
     ProbeReport,
     ProviderOptions,
     PruneRequest,
     PruneResult,
+    ResumeRequest,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
@@ -285,6 +287,14 @@ class LocalProvider:
         if record.expired:
             raise SandboxExpired
         return self._describe(record, with_agent=True)
+
+    async def pause(self, request: PauseRequest) -> None:
+        self._find(request.sandbox_id)
+        raise UnsupportedOperation(capability="pause")
+
+    async def resume(self, request: ResumeRequest) -> SandboxRecord:
+        self._find(request.sandbox_id)
+        raise UnsupportedOperation(capability="pause")
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
         """Mounts, limits, users, namespaces and network of a sandbox.

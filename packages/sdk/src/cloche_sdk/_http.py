@@ -113,7 +113,7 @@ class AgentHttp:
 
         Raises:
             AgentUnreachable: no connection, or none within the deadline.
-            AgentRefusal: the agent answered with a status of 400 or more.
+            AgentRefusal: the agent answered with a status of 300 or more.
         """
         request = self._request(method, path, content, headers, read_timeout_s)
         try:
@@ -124,7 +124,7 @@ class AgentHttp:
             raise AgentUnreachable from error
         reply = Reply(response)
         try:
-            if response.status >= 400:
+            if response.status >= 300:  # a redirect is not followed: the token would go along
                 raise AgentRefusal(response.status, await _error_body(reply))
             yield reply
         finally:

@@ -1,7 +1,7 @@
 """The provider of sandbox platforms: E2B's REST API, spoken by E2B, Alibaba Cloud's agent sandbox and others.
 
 Metadata is asked for and set by id, at the platform's own address alone: nothing here connects to
-a sandbox, and only `connect` may resume one. A create whose answer is lost is looked for by the
+a sandbox, and only `connect` and `resume` resume one. A create whose answer is lost is looked for by the
 label that it carries, and destroyed: nobody would know of it.
 
 Source: systems facts 2.2 to 2.6; agent-protocol part 1; seed-000, "Implementation and verification".
@@ -25,10 +25,11 @@ from cloche_contract.common import LIMIT_RESOURCE_VALUES, Capability, LimitResou
 from cloche_contract.errors import (
     ClocheError,
     SandboxNotFound,
+    SandboxPaused,
     UnsupportedLimit,
     UnsupportedOperation,
 )
-from cloche_contract.http import HEADER_IDEMPOTENCY_KEY, PlatformClient, SandboxDetail
+from cloche_contract.http import HEADER_IDEMPOTENCY_KEY, Pause, PlatformClient, SandboxDetail
 from cloche_contract.http import Timeout as Lifetime
 from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
@@ -47,11 +48,13 @@ from cloche_contract.provider import (
     LogsRequest,
     LogsResult,
     NetworkRules,
+    PauseRequest,
     ProbeCheck,
     ProbeReport,
     ProviderOptions,
     PruneRequest,
     PruneResult,
+    ResumeRequest,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
@@ -71,6 +74,7 @@ PAGE = 100
 RESUMED_FOR_S = 300
 LOOK_FOR_LOST_S = (0.0, 0.25, 0.5, 1.0)
 UNDO_BOUND_S = 2.5  # a session that ends has four seconds in all
+_PAUSED = frozenset({"paused", "pausing"})
 _NO_SUCH_ROUTE = frozenset({404, 405})
 _FILTERED_THERE = frozenset({"running", "paused"})  # states that every platform can filter by
 _CAPABILITIES: tuple[Capability, ...] = (
@@ -82,6 +86,7 @@ _CAPABILITIES: tuple[Capability, ...] = (
     "metadata",
     "tasks",
     "transfers",
+    "pause",
 )
 # What holds less where the agent of the platform is not that of this project.
 _EMULATED: Mapping[Capability, Sequence[str]] = {
@@ -134,6 +139,7 @@ class CloudProvider:
         key = None if request.idempotency_key is MISSING else request.idempotency_key
         label = self._ids.new_id() if key is None else None
         body, headers = new_sandbox(request, label), {} if key is None else {HEADER_IDEMPOTENCY_KEY: key}
+        end_at = self._from_now(request.timeout)  # before it is asked: the platform counts from no earlier
         try:
             created = await self._versioned(
                 partial(client.create_sandbox, body, headers=headers),
@@ -144,7 +150,7 @@ class CloudProvider:
             if label is not None and _perhaps_made(error):
                 await self._undo(client, label)
             raise
-        return created_record(created, addresses, end_at=self._from_now(request.timeout), asked=request)
+        return created_record(created, addresses, end_at=end_at, asked=request)
 
     async def get(self, request: GetRequest) -> SandboxRecord:
         client, addresses = self._at()
@@ -170,12 +176,35 @@ class CloudProvider:
         detail = await answered(client.get_sandbox(sandbox_id))
         if detail.state == "running" and isinstance(detail.envdAccessToken, str):
             return running_record(detail, addresses)
-        lifetime = Lifetime(timeout=RESUMED_FOR_S)
-        created = await self._versioned(
-            partial(client.connect_sandbox, sandbox_id, lifetime),
-            partial(client.connect_sandbox_v1, sandbox_id, lifetime),
-        )
-        return created_record(created, addresses, end_at=self._from_now(RESUMED_FOR_S))
+        if not request.resume and detail_record(detail, addresses).status in _PAUSED:
+            raise SandboxPaused
+        return await self._resumed(client, addresses, sandbox_id, RESUMED_FOR_S)
+
+    async def pause(self, request: PauseRequest) -> None:
+        """Pause the sandbox. Where that was done already, the platform says so."""
+        client, _ = self._at()
+        await client.pause_sandbox(_plain(request.sandbox_id), Pause())
+
+    async def resume(self, request: ResumeRequest) -> SandboxRecord:
+        """Let the sandbox go on; what reaches its agent may be another than before."""
+        client, addresses = self._at()
+        return await self._resumed(client, addresses, _plain(request.sandbox_id), request.timeout)
+
+    async def _resumed(
+        self, client: PlatformClient, addresses: Addresses, sandbox_id: str, timeout_s: int
+    ) -> SandboxRecord:
+        lifetime, end_at = Lifetime(timeout=timeout_s), self._from_now(timeout_s)
+        try:
+            created = await self._versioned(
+                partial(client.connect_sandbox, sandbox_id, lifetime),
+                partial(client.connect_sandbox_v1, sandbox_id, lifetime),
+            )
+        except ClocheError as error:
+            # 404 may mean the route as well as the sandbox.
+            if error.details.get("http_status") not in _NO_SUCH_ROUTE:
+                raise
+            created = await answered(client.resume_sandbox(sandbox_id, lifetime))
+        return created_record(created, addresses, end_at=end_at)
 
     async def inspect(self, request: InspectRequest) -> InspectResult:
         _refuse("inspect")

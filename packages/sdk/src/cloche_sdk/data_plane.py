@@ -43,6 +43,7 @@ _T = TypeVar("_T")
 _UNARY = {"content-type": "application/json", "connect-protocol-version": "1"}
 _STREAM = {"content-type": connect.STREAM_CONTENT_TYPE, "connect-protocol-version": "1"}
 _NONE: Mapping[str, str] = {}
+_NO_SANDBOX = 502  # what the edge of a platform answers for a sandbox that is paused or gone
 _NO_SUCH_PATH = frozenset({404, 405, 501})
 # What platforms that run an agent of their own do not have.
 _ADDITIONS: Mapping[str, Capability] = {"/cloche.Tasks/": "tasks", ROUTE_UPLOAD_PART: "transfers"}
@@ -163,6 +164,8 @@ class AgentChannel:
             async with http.request(method, path, content=content, headers=sent, read_timeout_s=wait_s) as reply:
                 yield reply
         except AgentRefusal as refusal:
+            if refusal.http_status == _NO_SANDBOX and connect.catalogue_error(refusal.body) is None:
+                raise await self._link.explain(AgentUnreachable()) from refusal
             raise _missing(path, refusal) or _translated(path, refusal.body, refusal.http_status) from refusal
         except AgentUnreachable as silence:
             raise await self._link.explain(silence) from silence

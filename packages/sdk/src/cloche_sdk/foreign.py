@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from cloche_contract.errors import SandboxPaused
+
 from .providers import ProviderPool, Reference
 from .relay import Relay
 from .sandbox import AsyncSandbox
@@ -22,6 +24,7 @@ __all__ = ["ForeignSandboxes", "renew_until"]
 logger = logging.getLogger(__name__)
 
 CONNECTIONS_KEPT = 32
+RESUMED_FOR_S = 300
 
 
 class ForeignSandboxes:
@@ -32,6 +35,7 @@ class ForeignSandboxes:
         self._kept: dict[Reference, AsyncSandbox] = {}
         self._connecting = anyio.Lock()
         self._closed = False
+        self._told_paused: set[Reference] = set()
 
     @asynccontextmanager
     async def use(self, reference: Reference, lifetime_s: int | None) -> AsyncGenerator[AsyncSandbox, None]:
@@ -43,11 +47,14 @@ class ForeignSandboxes:
         Raises:
             SandboxNotFound: there is none, or none that this account may see.
             SandboxExpired, SandboxLost: it was there, and is gone.
+            SandboxPaused: it is paused. It is resumed by the next use, for its caller then knows.
         """
         async with self._connecting:
             sandbox = self._kept.get(reference)
+            if sandbox is not None and sandbox.link.paused:
+                await sandbox.resume(lifetime_s or RESUMED_FOR_S)
             if sandbox is None:
-                sandbox = await AsyncSandbox.connect_in(self._pool, reference)
+                sandbox = await self._connect(reference)
                 if len(self._kept) < CONNECTIONS_KEPT and not self._closed:
                     self._kept[reference] = sandbox
         try:
@@ -59,6 +66,15 @@ class ForeignSandboxes:
                 await self.drop(reference)
             elif self._kept.get(reference) is not sandbox:
                 await sandbox.close()
+
+    async def _connect(self, reference: Reference) -> AsyncSandbox:
+        try:
+            sandbox = await AsyncSandbox.connect_in(self._pool, reference, resume=reference in self._told_paused)
+        except SandboxPaused:
+            self._told_paused.add(reference)
+            raise
+        self._told_paused.discard(reference)
+        return sandbox
 
     async def drop(self, reference: Reference) -> None:
         """Close the connection to one, if there is one."""

@@ -27,6 +27,8 @@ from cloche_contract.errors import (
     SandboxExpired,
     SandboxIncompatible,
     SandboxLost,
+    SandboxPaused,
+    UnsupportedOperation,
 )
 from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
@@ -35,6 +37,8 @@ from cloche_contract.provider import (
     DiffResult,
     GetRequest,
     KillRequest,
+    PauseRequest,
+    ResumeRequest,
     SandboxProvider,
     SetTimeoutRequest,
     UpdateNetworkRequest,
@@ -54,6 +58,7 @@ logger = logging.getLogger(__name__)
 LOOK_AGAIN_S = (0.02, 0.08, 0.3, 0.6)
 
 _NO_HEADERS: Mapping[str, str] = {}
+_PAUSED = frozenset({"paused", "pausing"})
 _ENDED = frozenset({"stopping", "stopped", "error"})
 
 
@@ -65,6 +70,8 @@ class SandboxLink:
         self.provider = provider
         self.record = record
         self.ended = False
+        # Whether it is known to be paused: nothing that uses it resumes it by itself.
+        self.paused = False
         # Abilities that its agent turned out not to have: they are done by other means from then on.
         self.lacks: set[Capability] = set()
         self._doors = doors
@@ -109,12 +116,15 @@ class SandboxLink:
 
         Raises:
             SandboxExpired, SandboxLost, SandboxNotFound: it is gone.
+            SandboxPaused: it is paused, and stays so.
             ProviderUnavailable, ProviderTimeout: it cannot be told.
         """
+        if self.paused:
+            await self._see_whether_paused()
         http = self._http or await self._connect()
         if self._lifetime_s is None or not self._renews_on_request:
             return http, _NO_HEADERS
-        self._note_lifetime(self._lifetime_s)
+        self._deadline = self._from_now(self._lifetime_s)
         return http, self._renew_headers
 
     async def renew_before_use(self) -> None:
@@ -169,13 +179,54 @@ class SandboxLink:
         """Ask the provider for current metadata. Never connects, never renews."""
         record = await self.provider.get(GetRequest(sandbox_id=self.reference.sandbox_id))
         self._deadline = _parse_time(record.end_at)
+        if record.agent is None:
+            # What reaches the agent is told when it is made or connected to, and goes on being true.
+            record = record.model_copy(update={"agent": self.record.agent, "url": self.record.url or record.url})
         return record
 
     async def set_timeout(self, seconds: int) -> None:
         """Set the lifetime from now, by exactly one provider call."""
         async with self._lifetime_lock:
+            over = self._from_now(seconds)
             await self.provider.set_timeout(SetTimeoutRequest(sandbox_id=self.reference.sandbox_id, timeout=seconds))
-            self._note_lifetime(seconds)
+            self._deadline = over
+
+    async def pause(self) -> bool:
+        """Pause the sandbox; False where it was paused already."""
+        self.paused = True  # where that is not so in the end, the next use sees it
+        try:
+            await self.provider.pause(PauseRequest(sandbox_id=self.reference.sandbox_id))
+        except SandboxPaused:
+            return False
+        except UnsupportedOperation:
+            self.paused = False
+            raise
+        await self.aclose()
+        return True
+
+    async def resume(self, seconds: int) -> None:
+        """Let the sandbox go on, for `seconds` from now; its agent may be reached in another way than before."""
+        request = build(ResumeRequest, sandbox_id=self.reference.sandbox_id, timeout=seconds)
+        async with self._lifetime_lock:
+            over = self._from_now(seconds)
+            self.record = await self.provider.resume(request)
+            self._deadline = over
+        self.paused = False
+        await self.aclose()
+
+    async def _see_whether_paused(self) -> None:
+        """Look at one that was paused; somebody else may have resumed it.
+
+        Raises:
+            SandboxPaused: nobody has.
+        """
+        try:
+            record = await self.refresh()
+        except NotFound as error:
+            raise self.gone(error) from None
+        if record.status in _PAUSED:
+            raise SandboxPaused
+        self.paused = False
 
     async def update_network(self, allow: Sequence[str], remove: Sequence[str]) -> tuple[str, ...]:
         """Change the network allowlist; returns the rules in force."""
@@ -210,7 +261,7 @@ class SandboxLink:
             http = self._http or await self._connect()
             async with http.request("GET", ROUTE_HEALTH):
                 return True
-        except (AgentRefusal, AgentUnreachable, NotFound):
+        except (AgentRefusal, AgentUnreachable, NotFound, SandboxPaused):
             return False
 
     async def explain(self, silence: AgentUnreachable) -> ClocheError:
@@ -230,6 +281,9 @@ class SandboxLink:
                 return unknown
             if record.status in _ENDED:
                 return self.gone()
+            if record.status in _PAUSED:
+                self.paused = True
+                return SandboxPaused()
             if pause_s is None or silence.slow or await self.is_running():
                 break
             await anyio.sleep(pause_s)
@@ -246,7 +300,8 @@ class SandboxLink:
             if self._http is not None:
                 return self._http
             if self.record.agent is None:
-                self.record = await self.provider.connect(ConnectRequest(sandbox_id=self.reference.sandbox_id))
+                request = ConnectRequest(sandbox_id=self.reference.sandbox_id, resume=False)
+                self.record = await self.provider.connect(request)
             agent = self.record.agent
             if agent is None:
                 raise ProviderUnavailable
@@ -268,16 +323,17 @@ class SandboxLink:
         agent = self.record.agent
         return agent is not None and agent.renew_on_request
 
-    def _note_lifetime(self, seconds: int) -> None:
-        self._deadline = self._doors.clock.now() + timedelta(seconds=seconds)
+    def _from_now(self, seconds: int) -> datetime:
+        """The end of a lifetime that is about to be asked for: whoever is asked counts from no earlier."""
+        return self._doors.clock.now() + timedelta(seconds=seconds)
 
     def gone(self, told: NotFound | None = None) -> ClocheError:
         """Note that the sandbox is gone, and say how; the provider may have `told` that it expired."""
         self.ended = True
-        if isinstance(told, SandboxExpired):
-            return told
         over = self._deadline is not None and self._doors.clock.now() >= self._deadline
-        return SandboxExpired() if over else SandboxLost()
+        if not over and not isinstance(told, SandboxExpired):
+            return SandboxLost()
+        return SandboxExpired() if self._deadline is None else SandboxExpired(ended_at=self._deadline.isoformat())
 
 
 def _check_protocol(version: str) -> None:

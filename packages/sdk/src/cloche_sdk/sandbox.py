@@ -152,7 +152,7 @@ class AsyncSandbox:
         sandbox_domain: str | None = None,
         doors: Doors | None = None,
     ) -> AsyncSandbox:
-        """Reach a running sandbox by its id, plain or as `provider:id`.
+        """Reach a sandbox by its id, plain or as `provider:id`; a paused one is resumed.
 
         Raises:
             SandboxNotFound: there is none, or none that this account may see.
@@ -165,10 +165,12 @@ class AsyncSandbox:
             raise
 
     @classmethod
-    async def connect_in(cls, pool: ProviderPool, reference: Reference, *, owns_pool: bool = False) -> AsyncSandbox:
+    async def connect_in(
+        cls, pool: ProviderPool, reference: Reference, *, owns_pool: bool = False, resume: bool = True
+    ) -> AsyncSandbox:
         """Reach a sandbox with providers that are already open."""
         opened = await pool.get(reference.provider)
-        record = await opened.connect(build(ConnectRequest, sandbox_id=reference.sandbox_id))
+        record = await opened.connect(build(ConnectRequest, sandbox_id=reference.sandbox_id, resume=resume))
         return cls._of(pool, reference, opened, record, owns_pool=owns_pool, made_here=False)
 
     @classmethod
@@ -398,6 +400,24 @@ class AsyncSandbox:
     async def set_timeout(self, timeout: int) -> None:
         """Let the sandbox live for `timeout` seconds from now."""
         await self._link.set_timeout(timeout)
+
+    async def pause(self) -> bool:
+        """Stop the sandbox and keep everything in it; False where it was paused already.
+
+        Until `resume`, or `connect` by its id, every use of it fails with `SandboxPaused`.
+
+        Raises:
+            UnsupportedOperation: its provider cannot pause.
+        """
+        return await self._link.pause()
+
+    async def resume(self, timeout: int = 300) -> None:
+        """Let a paused sandbox go on, and live for `timeout` seconds from now; one that runs only gets the lifetime.
+
+        Raises:
+            UnsupportedOperation: its provider cannot pause.
+        """
+        await self._link.resume(timeout)
 
     async def update_network(self, *, allow: Sequence[str] = (), remove: Sequence[str] = ()) -> tuple[str, ...]:
         """Change what the sandbox may reach, at once; returns the rules in force.

@@ -8,6 +8,7 @@ One state machine for the rules of seed 001, part 2, and seed 000:
   or makes one; concurrent first calls share it. An explicit create becomes the default.
 - An id that is no slot is foreign (D16): it is used, renewed if its principal is ours, and nothing here changes.
 - A default that is found dead is dropped by the call that meets it, which says so (D18).
+- A use that meets a paused sandbox says so, and changes nothing; the next use of it resumes it.
 - A slot whose sandbox took a background task is let go at the end and not destroyed: it lives until its timeout.
 - The end takes every slot away at once, then destroys each, bounded and shielded.
 """
@@ -263,6 +264,8 @@ class SandboxSession:
         done = self._renew_while_busy(slot.renew_until, slot.lifetime_s, busy_s)
         try:
             with self._watching(slot, implicit=sandbox_id is None):
+                if sandbox.link.paused:  # an earlier call has said so
+                    await sandbox.resume(slot.lifetime_s)
                 await sandbox.link.renew_before_use()
                 yield sandbox
         finally:

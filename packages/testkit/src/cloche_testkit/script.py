@@ -18,6 +18,8 @@ Operation = Literal[
     "set_timeout",
     "kill",
     "connect",
+    "pause",
+    "resume",
     "inspect",
     "diff",
     "logs",

@@ -28,6 +28,7 @@ from cloche_contract.errors import (
     ConfigurationInvalid,
     SandboxExpired,
     SandboxNotFound,
+    SandboxPaused,
     UnsupportedLimit,
     UnsupportedOperation,
 )
@@ -47,11 +48,13 @@ from cloche_contract.provider import (
     LogsRequest,
     LogsResult,
     NetworkRules,
+    PauseRequest,
     ProbeCheck,
     ProbeReport,
     ProviderOptions,
     PruneRequest,
     PruneResult,
+    ResumeRequest,
     SetTimeoutRequest,
     UpdateNetworkRequest,
 )
@@ -82,6 +85,7 @@ _WITH_AGENT: Final[tuple[Capability, ...]] = (
     "tasks",
     "code",
     "code_languages",
+    "pause",
 )
 _installed: list[ScriptedPlane] = []
 
@@ -146,6 +150,8 @@ class ScriptedProvider:
         await self._arrive("connect", request)
         held = self._plane.find(request.sandbox_id)
         if held.status == "paused":  # as the platforms do: connecting resumes
+            if not request.resume:
+                raise SandboxPaused
             self._plane.set_status(request.sandbox_id, "running")
             held = self._plane.find(request.sandbox_id)
         record = self._plane.record(held)
@@ -153,6 +159,23 @@ class ScriptedProvider:
             raise UnsupportedOperation(capability="exec")
         await self._plane.script.answer("connect")
         return record
+
+    async def pause(self, request: PauseRequest) -> None:
+        await self._arrive("pause", request)
+        self._refuse_without_agent()
+        if self._visible(request.sandbox_id).status == "paused":
+            raise SandboxPaused
+        self._plane.set_status(request.sandbox_id, "paused")
+        await self._plane.script.answer("pause")
+
+    async def resume(self, request: ResumeRequest) -> SandboxRecord:
+        await self._arrive("resume", request)
+        self._refuse_without_agent()
+        self._visible(request.sandbox_id)
+        self._plane.set_status(request.sandbox_id, "running")
+        self._plane.renew(request.sandbox_id, request.timeout)
+        await self._plane.script.answer("resume")
+        return self._plane.record(self._plane.find(request.sandbox_id))
 
     async def diff(self, request: DiffRequest) -> DiffResult:
         await self._arrive("diff", request)
@@ -208,6 +231,11 @@ class ScriptedProvider:
     async def close(self) -> None:
         self._plane.closed += 1
         await self._plane.script.arrive("close", {})
+
+    def _refuse_without_agent(self) -> None:
+        """Where nothing runs in a sandbox, there is nothing to pause."""
+        if self._plane.data_plane == "none":
+            raise UnsupportedOperation(capability="pause")
 
     async def _arrive(self, operation: Operation, request: BaseModel) -> None:
         await anyio.lowlevel.checkpoint()  # as over a network: a call that is cancelled now never arrives

@@ -29,6 +29,7 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
     },
     "ConnectRequest": {
         "sandbox_id": "model",
+        "resume": "operator",
     },
     "CreateRequest": {
         "template": "model",
@@ -175,6 +176,9 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "path": "model",
         "size": "model",
     },
+    "PauseRequest": {
+        "sandbox_id": "model",
+    },
     "ProbeCheck": {
         "id": "operator",
         "ok": "operator",
@@ -205,6 +209,10 @@ DISCLOSURE: Final[Mapping[str, Mapping[str, Audience]]] = {
         "size": "model",
         "text": "model",
         "attached": "model",
+    },
+    "ResumeRequest": {
+        "sandbox_id": "model",
+        "timeout": "model",
     },
     "SandboxMetadata": {
         "sandbox_id": "model",

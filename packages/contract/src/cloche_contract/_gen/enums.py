@@ -104,6 +104,7 @@ Capability: TypeAlias = Literal[
     "diff",
     "logs",
     "prune",
+    "pause",
 ]
 CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "lifecycle",
@@ -129,6 +130,7 @@ CAPABILITY_VALUES: Final[tuple[Capability, ...]] = (
     "diff",
     "logs",
     "prune",
+    "pause",
 )
 
 Change: TypeAlias = Literal["added", "modified", "deleted"]

@@ -863,10 +863,10 @@ class SandboxExpired(NotFound):
     http_status: ClassVar[int] = 404
     connect_code: ClassVar[str] = "not_found"
     retry: ClassVar[Retry] = "never"
-    detail_keys: ClassVar[tuple[str, ...]] = ()
+    detail_keys: ClassVar[tuple[str, ...]] = ("ended_at",)
 
-    def __init__(self) -> None:
-        super().__init__({})
+    def __init__(self, *, ended_at: str | None = None) -> None:
+        super().__init__({"ended_at": ended_at})
 
 
 class SandboxIncompatible(Conflict):
@@ -912,6 +912,22 @@ class SandboxNotFound(NotFound):
     suggestion: ClassVar[str] = "Check the id. list_sandboxes shows visible ones."
     http_status: ClassVar[int] = 404
     connect_code: ClassVar[str] = "not_found"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ("http_status",)
+
+    def __init__(self, *, http_status: int | None = None) -> None:
+        super().__init__({"http_status": http_status})
+
+
+class SandboxPaused(Conflict):
+    """The sandbox is paused. Nothing was done, and it stays paused."""
+
+    code: ClassVar[str] = "sandbox_paused"
+    error_code: ClassVar[str] = "E2013"
+    message: ClassVar[str] = "The sandbox is paused. Nothing was done, and it stays paused."
+    suggestion: ClassVar[str] = "Call again to resume it and go on. Or leave it paused. In Python, resume() resumes it."
+    http_status: ClassVar[int] = 409
+    connect_code: ClassVar[str] = "failed_precondition"
     retry: ClassVar[Retry] = "never"
     detail_keys: ClassVar[tuple[str, ...]] = ("http_status",)
 
@@ -1266,6 +1282,7 @@ ERRORS: Final[Mapping[str, type[ClocheError]]] = {
     "sandbox_incompatible": SandboxIncompatible,
     "sandbox_lost": SandboxLost,
     "sandbox_not_found": SandboxNotFound,
+    "sandbox_paused": SandboxPaused,
     "sandbox_start_failed": SandboxStartFailed,
     "sandbox_state_conflict": SandboxStateConflict,
     "squash_in_flight": SquashInFlight,
@@ -1478,6 +1495,7 @@ __all__ = [
     "SandboxIncompatible",
     "SandboxLost",
     "SandboxNotFound",
+    "SandboxPaused",
     "SandboxStartFailed",
     "SandboxStateConflict",
     "SquashInFlight",

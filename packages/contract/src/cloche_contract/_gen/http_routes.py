@@ -196,6 +196,51 @@ CONNECT_SANDBOX_V1: Final = Route(
     },
 )
 """The same, on platforms that do not have the second version."""
+PAUSE_SANDBOX: Final = Route(
+    name="pause_sandbox",
+    method="POST",
+    path="/sandboxes/{sandbox_id}/pause",
+    query=(),
+    success=(
+        200,
+        204,
+    ),
+    statuses={
+        400: "provider_failed",
+        401: "authentication_failed",
+        403: "permission_denied",
+        404: "sandbox_not_found",
+        408: "provider_timeout",
+        409: "sandbox_paused",
+        429: "provider_unavailable",
+        502: "provider_unavailable",
+        503: "provider_unavailable",
+        504: "provider_timeout",
+    },
+)
+"""Stop a sandbox and keep what is in it."""
+RESUME_SANDBOX: Final = Route(
+    name="resume_sandbox",
+    method="POST",
+    path="/sandboxes/{sandbox_id}/resume",
+    query=(),
+    success=(
+        200,
+        201,
+    ),
+    statuses={
+        400: "provider_failed",
+        401: "authentication_failed",
+        403: "permission_denied",
+        404: "sandbox_not_found",
+        408: "provider_timeout",
+        429: "provider_unavailable",
+        502: "provider_unavailable",
+        503: "provider_unavailable",
+        504: "provider_timeout",
+    },
+)
+"""Let a paused sandbox go on, on platforms that have no connect."""
 
 ROUTES: Final = (
     CREATE_SANDBOX,
@@ -207,6 +252,8 @@ ROUTES: Final = (
     SET_TIMEOUT,
     CONNECT_SANDBOX,
     CONNECT_SANDBOX_V1,
+    PAUSE_SANDBOX,
+    RESUME_SANDBOX,
 )
 
 HEADER_API_KEY: Final = "X-API-KEY"
@@ -231,6 +278,8 @@ __all__ = [
     "HEADER_SANDBOX_ID",
     "LIST_SANDBOXES",
     "LIST_SANDBOXES_V1",
+    "PAUSE_SANDBOX",
+    "RESUME_SANDBOX",
     "ROUTES",
     "SET_TIMEOUT",
 ]

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
         LogsRequest,
         LogsResult,
         NetworkRules,
+        PauseRequest,
         ProbeReport,
         PruneRequest,
         PruneResult,
+        ResumeRequest,
         SetTimeoutRequest,
         UpdateNetworkRequest,
     )
@@ -77,10 +79,26 @@ class SandboxProvider(Protocol):
         ...
 
     async def connect(self, request: ConnectRequest) -> SandboxRecord:
-        """Return the sandbox with its agent endpoint, so that it can be used.
+        """Return the sandbox with its agent endpoint, so that it can be used. A paused one is resumed, unless that is not wanted.
 
         Raises:
-            SandboxNotFound, SandboxIncompatible, SandboxExpired, SandboxLost, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+            SandboxNotFound, SandboxPaused, SandboxIncompatible, SandboxExpired, SandboxLost, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+        """
+        ...
+
+    async def pause(self, request: PauseRequest) -> None:
+        """Stop the sandbox and keep everything in it, processes included, until it is resumed.
+
+        Raises:
+            SandboxNotFound, SandboxPaused, SandboxExpired, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
+        """
+        ...
+
+    async def resume(self, request: ResumeRequest) -> SandboxRecord:
+        """Let a paused sandbox go on, and return it with its agent endpoint. One that runs only gets the lifetime.
+
+        Raises:
+            SandboxNotFound, SandboxExpired, QuotaExceeded, UnsupportedOperation, ProviderUnavailable, ProviderTimeout, ProviderFailed, AuthenticationFailed, PermissionDenied.
         """
         ...
 

@@ -940,7 +940,7 @@ class Sandbox:
         sandbox_domain: str | None = None,
         doors: Doors | None = None,
     ) -> Sandbox:
-        """Reach a running sandbox by its id, plain or as `provider:id`.
+        """Reach a sandbox by its id, plain or as `provider:id`; a paused one is resumed.
 
         Raises:
             SandboxNotFound: there is none, or none that this account may see.
@@ -1227,6 +1227,24 @@ class Sandbox:
     def set_timeout(self, timeout: int) -> None:
         """Let the sandbox live for `timeout` seconds from now."""
         _PORTAL.call(self._wrapped.set_timeout, timeout)
+
+    def pause(self) -> bool:
+        """Stop the sandbox and keep everything in it; False where it was paused already.
+
+        Until `resume`, or `connect` by its id, every use of it fails with `SandboxPaused`.
+
+        Raises:
+            UnsupportedOperation: its provider cannot pause.
+        """
+        return _PORTAL.call(self._wrapped.pause)
+
+    def resume(self, timeout: int = 300) -> None:
+        """Let a paused sandbox go on, and live for `timeout` seconds from now; one that runs only gets the lifetime.
+
+        Raises:
+            UnsupportedOperation: its provider cannot pause.
+        """
+        _PORTAL.call(self._wrapped.resume, timeout)
 
     def update_network(self, *, allow: Sequence[str] = (), remove: Sequence[str] = ()) -> tuple[str, ...]:
         """Change what the sandbox may reach, at once; returns the rules in force.

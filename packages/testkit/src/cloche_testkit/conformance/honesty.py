@@ -2,21 +2,25 @@
 
 import pytest
 
-from cloche_contract.errors import IdempotencyConflict, UnsupportedLimit, UnsupportedOperation
+from cloche_contract.errors import IdempotencyConflict, SandboxPaused, UnsupportedLimit, UnsupportedOperation
 from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import (
+    ConnectRequest,
     CreateRequest,
     DiffRequest,
     GetRequest,
     InspectRequest,
     KillRequest,
     LogsRequest,
+    PauseRequest,
     ProbeReport,
     PruneRequest,
+    ResumeRequest,
     SandboxProvider,
+    SetTimeoutRequest,
     UpdateNetworkRequest,
 )
-from cloche_testkit.conformance.base import ProviderSuite, ids_of
+from cloche_testkit.conformance.base import ProviderSuite, agent_of, ids_of
 
 RESOURCES = ("cpu", "memory", "pids", "disk")
 
@@ -131,6 +135,35 @@ class HonestyConformance(ProviderSuite):
         await provider.prune(PruneRequest())
         assert await ids_of(provider) == [sandbox.sandbox_id]
         assert (await provider.prune(PruneRequest())).removed == []
+
+    async def test_l16_what_is_paused_goes_on_as_it_was_or_is_refused(
+        self, provider: SandboxProvider, sandbox: SandboxRecord, report: ProbeReport
+    ) -> None:
+        """Fault L16. Only a resume, or a connect that may, lets it go on; nothing that asks by its id does."""
+        pause, plain = PauseRequest(sandbox_id=sandbox.sandbox_id), GetRequest(sandbox_id=sandbox.sandbox_id)
+        if "pause" not in report.capabilities:
+            with pytest.raises(UnsupportedOperation):
+                await provider.pause(pause)
+            with pytest.raises(UnsupportedOperation):
+                await provider.resume(ResumeRequest(sandbox_id=sandbox.sandbox_id))
+            assert (await provider.get(plain)).status == "running"
+            return
+        agent = await agent_of(provider, sandbox.sandbox_id)
+        written = b""
+        for number in range(3):
+            await agent.run(f"echo {number} >> kept")
+            written += b"%d\n" % number
+            await provider.pause(pause)
+            with pytest.raises(SandboxPaused):
+                await provider.pause(pause)
+            with pytest.raises(SandboxPaused):
+                await provider.connect(ConnectRequest(sandbox_id=sandbox.sandbox_id, resume=False))
+            await provider.set_timeout(SetTimeoutRequest(sandbox_id=sandbox.sandbox_id, timeout=600))
+            assert (await provider.get(plain)).status == "paused"
+            record = await provider.resume(ResumeRequest(sandbox_id=sandbox.sandbox_id, timeout=600))
+            assert (record.sandbox_id, record.status) == (sandbox.sandbox_id, "running")
+            agent = await agent_of(provider, sandbox.sandbox_id)
+            assert (await agent.run("cat kept")).stdout == written
 
     @pytest.mark.parametrize("resource", ["cpu", "memory"])
     async def test_a_limit_holds_or_is_refused(

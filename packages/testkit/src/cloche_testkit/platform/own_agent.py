@@ -79,8 +79,14 @@ async def _tell(path: str, response: Response, client: ByteStream) -> None:
         await client.send(answer(response.status, kept, _LAST))
     else:
         kept = {name: response.headers[name] for name in ("content-range", "content-type") if name in response.headers}
+        if path == "/files" and kept.get("content-type") != "application/json":
+            length = int(response.headers["content-length"])
+            await client.send(raw_answer(response.status, b"", {**kept, **_LAST}, claimed_length=length))
+            async for piece in response.chunks:
+                await client.send(piece)
+            return
         body = await response.body()
-        if path == "/files" and kept.get("content-type") == "application/json":
+        if path == "/files":
             body = json.dumps([{k: v for k, v in entry.items() if k != "size"} for entry in json.loads(body)]).encode()
         await client.send(raw_answer(response.status, body, {**kept, **_LAST}))
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,6 +21,7 @@ from cloche_contract.http import (
     HEADER_SANDBOX_ID,
     ROUTES,
     NewSandbox,
+    Pause,
     Route,
     Timeout,
 )
@@ -209,6 +211,8 @@ class ReferencePlatform:
             "delete_sandbox": self._delete,
             "set_timeout": self._set_timeout,
             "connect_sandbox": self._connect,
+            "pause_sandbox": self._pause,
+            "resume_sandbox": self._resume,
         }
         handler = handlers.get(route.name) or handlers[route.name.removesuffix("_v1")]
         try:
@@ -342,6 +346,19 @@ class ReferencePlatform:
         await self._behind.set_timeout(SetTimeoutRequest(sandbox_id=held.sandbox_id, timeout=asked.timeout))
         return answer(201 if was_paused else 200, self._created(held))
 
+    async def _pause(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        Pause.model_validate(seen.json)
+        held = self._find(values)
+        if held.paused:
+            raise Refused(409, "the sandbox is paused already")
+        held.paused = True
+        return answer(204)
+
+    async def _resume(self, values: Mapping[str, str], seen: Seen) -> bytes:
+        if not self._find(values).paused:
+            raise Refused(409, "the sandbox is not paused")
+        return await self._connect(values, seen)
+
     def _find(self, values: Mapping[str, str]) -> Held:
         held = self._held.get(values["sandbox_id"])
         if held is None:
@@ -354,7 +371,7 @@ class ReferencePlatform:
         """Carry one request to the agent of its sandbox, and everything back; the connection ends with it."""
         self.data_plane.append(seen)
         held = self._held.get(seen.headers[HEADER_SANDBOX_ID.lower()])
-        if held is None or held.paused:
+        if held is None or held.paused or not await self._lives(held):
             await client.send(
                 answer(502, {"code": 502, "message": "The sandbox was not found"}, {"connection": "close"})
             )
@@ -379,6 +396,17 @@ class ReferencePlatform:
                 both.start_soon(upwards)
                 await _carry(agent, client)
                 both.cancel_scope.cancel()
+
+    async def _lives(self, held: Held) -> bool:
+        """Whether it has not ended; asked only once it may have."""
+        end_at = held.record.end_at
+        if end_at is None or datetime.now(UTC) < datetime.fromisoformat(end_at):
+            return True
+        try:
+            await self._behind.get(GetRequest(sandbox_id=held.sandbox_id))
+        except NotFound:
+            return False
+        return True
 
     async def _agent_of(self, held: Held) -> AgentEndpoint:
         if held.record.agent is None:

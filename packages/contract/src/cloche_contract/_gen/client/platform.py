@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cloche_contract._gen import http_routes as routes
-from cloche_contract._gen.models.http.platform import CreatedSandbox, NewSandbox, SandboxDetail, Timeout
+from cloche_contract._gen.models.http.platform import CreatedSandbox, NewSandbox, Pause, SandboxDetail, Timeout
 from cloche_contract.wire.rest import Page, PlatformTransport
 
 _NONE: Mapping[str, str] = {}
@@ -76,5 +76,20 @@ class PlatformClient:
         body = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         answer = await self._transport.send(
             routes.CONNECT_SANDBOX_V1, values={"sandbox_id": sandbox_id}, body=body, headers=headers
+        )
+        return CreatedSandbox.model_validate(answer.value, extra="ignore")
+
+    async def pause_sandbox(self, sandbox_id: str, request: Pause, *, headers: Mapping[str, str] = _NONE) -> None:
+        """Stop a sandbox and keep what is in it."""
+        body = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        await self._transport.send(routes.PAUSE_SANDBOX, values={"sandbox_id": sandbox_id}, body=body, headers=headers)
+
+    async def resume_sandbox(
+        self, sandbox_id: str, request: Timeout, *, headers: Mapping[str, str] = _NONE
+    ) -> CreatedSandbox:
+        """Let a paused sandbox go on, on platforms that have no connect."""
+        body = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        answer = await self._transport.send(
+            routes.RESUME_SANDBOX, values={"sandbox_id": sandbox_id}, body=body, headers=headers
         )
         return CreatedSandbox.model_validate(answer.value, extra="ignore")

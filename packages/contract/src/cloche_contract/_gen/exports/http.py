@@ -9,6 +9,7 @@ from cloche_contract.kernel.lazy import attribute
 if TYPE_CHECKING:
     from cloche_contract._gen.models.http.platform import CreatedSandbox as CreatedSandbox
     from cloche_contract._gen.models.http.platform import NewSandbox as NewSandbox
+    from cloche_contract._gen.models.http.platform import Pause as Pause
     from cloche_contract._gen.models.http.platform import PlatformError as PlatformError
     from cloche_contract._gen.models.http.platform import SandboxDetail as SandboxDetail
     from cloche_contract._gen.models.http.platform import Timeout as Timeout
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "CreatedSandbox": "cloche_contract._gen.models.http.platform",
     "NewSandbox": "cloche_contract._gen.models.http.platform",
+    "Pause": "cloche_contract._gen.models.http.platform",
     "PlatformError": "cloche_contract._gen.models.http.platform",
     "SandboxDetail": "cloche_contract._gen.models.http.platform",
     "Timeout": "cloche_contract._gen.models.http.platform",
@@ -24,6 +26,7 @@ _WHERE = {
 __all__ = [
     "CreatedSandbox",
     "NewSandbox",
+    "Pause",
     "PlatformError",
     "SandboxDetail",
     "Timeout",

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from cloche_contract._gen.models.provider.operations import LogsResult as LogsResult
     from cloche_contract._gen.models.provider.operations import MountInfo as MountInfo
     from cloche_contract._gen.models.provider.operations import NetworkRules as NetworkRules
+    from cloche_contract._gen.models.provider.operations import PauseRequest as PauseRequest
     from cloche_contract._gen.models.provider.operations import ProbeCheck as ProbeCheck
     from cloche_contract._gen.models.provider.operations import ProbeReport as ProbeReport
     from cloche_contract._gen.models.provider.operations import PruneRequest as PruneRequest
     from cloche_contract._gen.models.provider.operations import PruneResult as PruneResult
+    from cloche_contract._gen.models.provider.operations import ResumeRequest as ResumeRequest
     from cloche_contract._gen.models.provider.operations import SetTimeoutRequest as SetTimeoutRequest
     from cloche_contract._gen.models.provider.operations import UpdateNetworkRequest as UpdateNetworkRequest
 
@@ -55,10 +57,12 @@ _WHERE = {
     "LogsResult": "cloche_contract._gen.models.provider.operations",
     "MountInfo": "cloche_contract._gen.models.provider.operations",
     "NetworkRules": "cloche_contract._gen.models.provider.operations",
+    "PauseRequest": "cloche_contract._gen.models.provider.operations",
     "ProbeCheck": "cloche_contract._gen.models.provider.operations",
     "ProbeReport": "cloche_contract._gen.models.provider.operations",
     "PruneRequest": "cloche_contract._gen.models.provider.operations",
     "PruneResult": "cloche_contract._gen.models.provider.operations",
+    "ResumeRequest": "cloche_contract._gen.models.provider.operations",
     "SetTimeoutRequest": "cloche_contract._gen.models.provider.operations",
     "UpdateNetworkRequest": "cloche_contract._gen.models.provider.operations",
 }
@@ -84,10 +88,12 @@ __all__ = [
     "LogsResult",
     "MountInfo",
     "NetworkRules",
+    "PauseRequest",
     "ProbeCheck",
     "ProbeReport",
     "PruneRequest",
     "PruneResult",
+    "ResumeRequest",
     "SetTimeoutRequest",
     "UpdateNetworkRequest",
 ]

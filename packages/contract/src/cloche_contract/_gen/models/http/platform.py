@@ -279,6 +279,21 @@ class Timeout(BaseModel):
     """
 
 
+class Pause(BaseModel):
+    """
+    How a sandbox is paused; nothing needs to be said.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+    )
+    memory: Annotated[StrictBool | MISSING, Field(json_schema_extra={"x-disclosure": "internal"})] = MISSING
+    """
+    Whether its processes are kept too; left out, the platform decides.
+    """
+
+
 class PlatformError(BaseModel):
     """
     The body of every answer that is an error.

@@ -242,6 +242,28 @@ class KillRequest(BaseModel):
 
 class ConnectRequest(BaseModel):
     """
+    Which sandbox, and whether a paused one may be resumed for it.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+    resume: Annotated[StrictBool, Field(json_schema_extra={"x-disclosure": "operator"})] = True
+    """
+    Whether a paused sandbox is resumed; else it stays paused, and the call fails with sandbox_paused.
+    """
+
+
+class PauseRequest(BaseModel):
+    """
     Which sandbox.
     """
 
@@ -255,6 +277,31 @@ class ConnectRequest(BaseModel):
     ]
     """
     Plain id, without the provider.
+    """
+
+
+class ResumeRequest(BaseModel):
+    """
+    Which sandbox, and how long it lives from then on.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True,
+        extra="forbid",
+    )
+    sandbox_id: Annotated[
+        StrictStr,
+        Field(json_schema_extra={"x-disclosure": "model"}, max_length=1024, min_length=1),
+    ]
+    """
+    Plain id, without the provider.
+    """
+    timeout: Annotated[
+        StrictInt,
+        Field(ge=1, json_schema_extra={"x-unit": "s", "x-disclosure": "model"}, le=86400),
+    ] = 300
+    """
+    Lifetime from now, 1 to 86400 seconds.
     """
 
 
@@ -939,6 +986,7 @@ class EmulatedAbility(BaseModel):
             "diff",
             "logs",
             "prune",
+            "pause",
         ],
         Field(json_schema_extra={"x-disclosure": "operator"}),
     ]
@@ -1004,6 +1052,7 @@ class ProbeReport(BaseModel):
                 "diff",
                 "logs",
                 "prune",
+                "pause",
             ]
         ],
         Field(json_schema_extra={"x-disclosure": "operator"}, max_length=64),
