@@ -176,6 +176,12 @@ FAULTS: Mapping[str, Requirement] = {
     "E21": Requirement("No socket of the engine gets inside, by whatever folder.", "desktop-feedback#83"),
     "P13": Requirement("An export never goes over the root, a home or what the manager keeps.", "seed-003"),
     "W6": Requirement("Files that the host would execute later are left out of an export, and told.", "CVE-2026-26268"),
+    "F25": Requirement("What an export writes belongs to whoever runs the manager.", "deer-flow#1398"),
+    "F27": Requirement("Of many writers of one file each leaves it whole.", "desktop-feedback#295"),
+    "F29": Requirement("Programs may write where they expect to in any image.", "llm-sandbox#121"),
+    "P12": Requirement("A path of another system is refused, not taken apart.", "run-mcp#7"),
+    "L19": Requirement("A sandbox is handed out only when it answers.", "agent-sandbox PR#1513"),
+    "L28": Requirement("No image is made or changed.", "llm-sandbox#95"),
     "E22": Requirement("The engine is found as Docker's own client finds it.", "docker-mcp#21"),
     "E23": Requirement(
         "An engine that does not answer is one line of cause and one of what to do.", "container-use#261"
@@ -273,6 +279,12 @@ NOT_SHOWN: Mapping[str, SeedLine] = {
         "The Node CLI has its own implementation; its tool availability is reported separately, not assumed.",
         (),
         "There is no Node CLI: every server is the Python one, and nothing here says what another one lists.",
+    ),
+    "S+-334": SeedLine(
+        "The gateway's authentication is mandatory; 16 MiB and 30 s are its limits.",
+        (),
+        "There is no gateway: the server of the tools is the manager itself. Sandboxes demand their tokens, which "
+        "test_every_sandbox_demands_its_own_token shows.",
     ),
     "001-133": SeedLine(
         "The Node server exposes exactly the seven P0 tools.",

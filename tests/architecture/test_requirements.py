@@ -34,6 +34,12 @@ def test_no_sentence_about_the_sandbox_tools_is_left_out() -> None:
     assert [line for line, entry in NOT_SHOWN.items() if entry.tests or not entry.not_shown_because] == []
 
 
+def test_no_sentence_about_the_management_tools_is_left_out() -> None:
+    """Issue 7: lines 213 to 294 and 329 to 350 are shown, or say why no test can show them."""
+    listed = {int(line.rpartition("-")[2]) for line in (*SEED_LINES, *NOT_SHOWN)}
+    assert [number for number in (*range(213, 295), *range(329, 351)) if number not in listed] == []
+
+
 def test_every_test_says_what_it_shows() -> None:
     """Style S14: the name states an outcome; one word is not an outcome."""
     assert sorted(case.name for case in cases() if case.name.count("_") < 2) == []

@@ -15,6 +15,14 @@ from pathlib import Path
 import anyio
 
 from tests.benchmarks.cloud import data_plane_group, platform_group
+from tests.benchmarks.docker_groups import (
+    docker_call_group,
+    docker_create_group,
+    docker_disk_group,
+    docker_large_group,
+    docker_memory_group,
+    docker_small_group,
+)
 from tests.benchmarks.long_work import parts_group, task_group
 from tests.benchmarks.many import ALIVE, at_once_group, file_group, memory_group
 from tests.benchmarks.measure import Group, run_rounds
@@ -51,6 +59,12 @@ PLANS = (
     Plan("http", http_group, 40, 1, 0),
     Plan("cloud", platform_group, 200, 3),
     Plan("cloud-file", data_plane_group, 10, 1),
+    Plan("docker-create", docker_create_group, 15, 1, 0),
+    Plan("docker-call", docker_call_group, 100, 0, 3),
+    Plan("docker-disk", docker_disk_group, 1, 0, 0),
+    Plan("docker-large", docker_large_group, 7, 0, 1),
+    Plan("docker-small", docker_small_group, 7, 0, 1),
+    Plan("docker-memory", docker_memory_group, 3, 0, 0),
 )
 
 

@@ -9,21 +9,25 @@ import stat
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import zstandard
 
-from cloche_contract.errors import DestinationNotAllowed, DestinationUnusable, ExportRejected
+from cloche_contract.errors import DestinationNotAllowed, DestinationUnusable, ExportRejected, ProviderUnavailable
 from cloche_docker_manager import archive as archive_writer
+from cloche_docker_manager.agent_link import AgentLink
 from cloche_docker_manager.destination import allowed_destination
+from cloche_docker_manager.export import Order, export
 from cloche_docker_manager.registry import Record
 from cloche_docker_manager.settings import ManagerSettings
 from tests.docker_engine import BUSYBOX
 from tests.packages.docker_manager.conftest import Bench
 from tests.packages.docker_manager.lying_agent import (
+    RECORD,
     exported,
     frame,
     lay_out_destination,
@@ -33,7 +37,7 @@ from tests.packages.docker_manager.lying_agent import (
     stream,
     tree,
 )
-from tests.packages.docker_manager.managed import opened, registry_of, run
+from tests.packages.docker_manager.managed import Heard, opened, registry_of, run
 
 
 @pytest.fixture
@@ -182,6 +186,42 @@ async def test_an_archive_replaces_the_one_before_only_when_it_is_whole(
     assert sorted(path.name for path in dest.parent.iterdir()) == ["dest", "out.tar", "outside"]
 
 
+async def test_f20_a_sandbox_that_dies_while_it_sends_is_an_error_never_half_an_export(
+    monkeypatch: pytest.MonkeyPatch, dest: Path, settings: ManagerSettings
+) -> None:
+    """Fault F20: nothing is written of what had come by then."""
+    before, environ = tree(dest.parent), {"HOME": str(settings.workspace_roots[0])}
+
+    async def die(_link: AgentLink, *, names_only: bool) -> AsyncIterator[bytes]:
+        yield stream(named("file", b"a", b"x"))[:-20]
+        raise ProviderUnavailable
+
+    monkeypatch.setattr(AgentLink, "export", die)
+    for kind, place in (("dir", dest), ("tar", dest.parent / "out.tar")):
+        with pytest.raises(ProviderUnavailable):
+            await export(RECORD, Order(str(place), kind), settings, environ, Heard().report)
+    assert tree(dest.parent) == before
+
+
+async def test_f27_two_exports_into_one_folder_leave_each_file_whole(
+    monkeypatch: pytest.MonkeyPatch, dest: Path, settings: ManagerSettings
+) -> None:
+    """Fault F27: of one or of the other, never a mixture and never empty."""
+    environ = {"HOME": str(settings.workspace_roots[0])}
+    sent = [stream(*(named("file", b"f%02d" % n, who * 50_000) for n in range(20))) for who in (b"a", b"b")]
+
+    async def send(_link: AgentLink, *, names_only: bool) -> AsyncIterator[bytes]:
+        yield sent.pop()
+
+    monkeypatch.setattr(AgentLink, "export", send)
+    async with anyio.create_task_group() as both:
+        for _ in range(2):
+            both.start_soon(export, RECORD, Order(str(dest)), settings, environ, Heard().report)
+    found = [(dest / f"f{n:02}").read_bytes() for n in range(20)]
+    assert all(one in (b"a" * 50_000, b"b" * 50_000) for one in found)
+    assert not [name for name in os.listdir(dest) if name.startswith(".cloche-")]
+
+
 async def test_an_empty_delta_is_a_clean_no_op(
     monkeypatch: pytest.MonkeyPatch, dest: Path, settings: ManagerSettings
 ) -> None:
@@ -224,6 +264,7 @@ async def test_work_of_a_real_sandbox_is_squashed_and_exported_in_every_format(b
         told = await tools.ok("export_changes", sandbox_id=sandbox, dest=str(first), format="tar")
         assert (told["files_written"], told["symlinks_written"], told["whiteouts_emitted"]) == (2, 1, 2)
         assert len(told["layers_exported"]) == 3
+        assert "live_workspace_sessions" not in told
         assert told["bytes_written"] == first.stat().st_size
         squashed = await tools.ok("squash_layerstacks", sandbox_id=sandbox)
         (block,) = squashed["squashed_blocks"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import py_compile
 import re
 import secrets
 import shutil
@@ -28,6 +29,7 @@ from .prune import remove_folder
 LOADER = "loader"
 _NOT_NEEDED = "ensurepip idlelib lib2to3 test tests tkinter turtledemo"
 _SKIPPED = frozenset({"__pycache__", "site-packages", "dist-packages", *_NOT_NEEDED.split()})
+_TAG = sys.implementation.cache_tag or "none"
 _LIBRARY = re.compile(rb"(?:=> )?(/\S+) \(0x")
 
 
@@ -42,13 +44,14 @@ def agent_folder(cache_dir: Path) -> Path:
     except (plugins.PluginMissing, ImportError) as exc:
         raise BackendUnavailable(cause="docker_python_unusable") from exc
     files = sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"2,{_TAG}".encode())
     for path in files:
         digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
 
     def copy(target: Path) -> None:
         for path in files:
             _copy(path, target / source.name / path.relative_to(source))
+        _compile(target)
 
     return _made(cache_dir, f"agent-{digest.hexdigest()[:32]}", copy)
 
@@ -66,7 +69,7 @@ def python_folder(cache_dir: Path) -> Path:
         loader = _loader_of(program)
     except (OSError, ValueError) as exc:
         raise BackendUnavailable(cause="docker_python_unusable") from exc
-    name = hashlib.sha256(f"1,{program},{library},{facts.st_size},{facts.st_mtime_ns},{sys.version}".encode())
+    name = hashlib.sha256(f"2,{program},{library},{facts.st_size},{facts.st_mtime_ns},{sys.version}".encode())
 
     def copy(target: Path) -> None:
         _copy_python(target, program, library, loader)
@@ -110,11 +113,24 @@ def _copy_python(target: Path, program: Path, library: Path, loader: Path) -> No
         _copy(path, target / "lib" / path.name)
 
 
+def _compile(folder: Path) -> None:
+    """Compile every module once, here: inside nothing can be written, and each start would compile all of them."""
+    for path in folder.rglob("*.py"):
+        with suppress(py_compile.PyCompileError):
+            py_compile.compile(str(path), doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+
+
 def _files(library: Path) -> Iterable[Path]:
     for folder, folders, names in os.walk(library):
         folders[:] = sorted(set(folders) - _SKIPPED)
         folders[:] = [name for name in folders if not name.startswith("config-")]
-        yield from (Path(folder) / name for name in sorted(names) if not name.endswith((".pyc", ".a")))
+        for name in sorted(names):
+            if not name.endswith((".pyc", ".a")):
+                yield Path(folder) / name
+            compiled = Path(folder) / "__pycache__" / f"{name.removesuffix('.py')}.{_TAG}.pyc"
+            # It names time and size of its source, which the copy keeps.
+            if name.endswith(".py") and compiled.exists():
+                yield compiled
 
 
 def _copy(source: Path, target: Path, mode: int | None = None) -> None:
