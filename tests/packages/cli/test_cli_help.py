@@ -26,7 +26,7 @@ def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[
 COMMANDS = list(_commands(root))
 
 
-def _find(path: Sequence[str]) -> click.Command:
+def find(path: Sequence[str]) -> click.Command:
     command: click.Command = root
     for name in path:
         assert isinstance(command, click.Group)
@@ -46,7 +46,7 @@ def test_cli_help(path: tuple[str, ...], abx: Abx, snapshot: SnapshotAssertion) 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_has_examples_and_its_own_json_option(path: tuple[str, ...]) -> None:
-    command = _find(path)
+    command = find(path)
     assert "Examples:" in (command.epilog or "")
     assert any("--json" in parameter.opts for parameter in command.params)
 
@@ -55,7 +55,7 @@ def test_every_command_has_examples_and_its_own_json_option(path: tuple[str, ...
 def test_every_example_is_a_command_line_that_parses(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TOKEN", "API_TOKEN"):
         monkeypatch.setenv(name, "x")
-    examples = [line.strip() for line in (_find(path).epilog or "").splitlines()[2:]]
+    examples = [line.strip() for line in (find(path).epilog or "").splitlines()[2:]]
     assert examples
     for words in [words for example in examples for words in _abx_calls(example)]:
         _parse(words)
