@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
+from cloche_agentd.limits import WORKSPACE_LAYERS
 from cloche_contract.errors import BackendUnavailable, SandboxNotFound
 from cloche_contract.provider import (
     ConnectRequest,
@@ -22,12 +25,12 @@ from cloche_contract.provider import (
 )
 from cloche_docker_manager.agent_link import AgentLink
 from cloche_docker_manager.provider import open_provider
-from cloche_sdk import AsyncSandbox, Doors, load_settings
+from cloche_sdk import AsyncSandbox, Doors, Sandbox, load_settings
 from cloche_sdk.unpublished import unpublished_note
 from cloche_testkit.conformance.base import agent_of, eventually, is_gone
 from tests.docker_engine import BUSYBOX
 from tests.e2e.every_tool import remaining_calls, value_of
-from tests.e2e.servers import SERVER
+from tests.e2e.servers import ABX, SERVER
 from tests.packages.docker_manager.conftest import Bench
 from tests.packages.docker_manager.managed import objects_of, opened, registry_of
 from tests.packages.mcp_stdio.raw_client import clean_environ
@@ -60,9 +63,9 @@ def project(bench: Bench) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", ["auto"])
 async def test_every_tool_works_on_docker(mode: str, bench: Bench) -> None:
-    """Issue 7, part 6: the fifteen tools over stdio in both eras; the session's sandbox goes with it."""
+    """Issue 7, part 6: the fifteen tools over stdio; the session's sandbox goes with it."""
     environ = clean_environ(**environ_of(bench))
     parameters = StdioServerParameters(command=SERVER[0], args=[*SERVER[1:], "--provider", "docker"], env=environ)
     before = objects_of(bench)
@@ -84,11 +87,50 @@ async def test_every_tool_works_on_docker(mode: str, bench: Bench) -> None:
     assert objects_of(bench) == before
 
 
+async def test_the_command_line_and_the_sdk_use_docker(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 7, part 6: `abx run`, `abx provider doctor|info`, and the synchronous SDK."""
+    environ = environ_of(bench)
+    ran = await _abx(environ, "run", "--provider", "docker", "print(6 * 7)")
+    assert (ran.returncode, ran.stdout) == (0, b"42\n")
+    assert (await _abx(environ, "provider", "doctor", "docker")).returncode == 0
+    told = json.loads((await _abx(environ, "--json", "provider", "info", "docker")).stdout)
+    assert {"tasks", "limits_memory"} <= set(told["capabilities"])
+    assert not {"egress", "diff", "limits_disk"} & set(told["capabilities"])
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+    def use() -> str:
+        with Sandbox.create(provider="docker") as sandbox:
+            return sandbox.commands.run("pwd").stdout
+
+    assert await anyio.to_thread.run_sync(use) == "/workspace\n"
+    assert registry_of(environ).all() == []
+
+
+async def _abx(environ: dict[str, str], *arguments: str) -> CompletedProcess[bytes]:
+    return await anyio.run_process([ABX, *arguments], env=clean_environ(**environ), check=False)
+
+
+async def test_limits_that_are_asked_for_are_those_of_the_container(bench: Bench) -> None:
+    """Decision D23."""
+    async with provided(environ_of(bench)) as provider:
+        made = await provider.create(CreateRequest(template="base", timeout=600, cpu=2, memory=300))
+        assert (made.cpu_count, made.memory_mb) == (2, 300)
+        host = bench.engine.api.inspect_container(registry_of(bench.environ).get(made.sandbox_id).container)[
+            "HostConfig"
+        ]
+        assert (host["NanoCpus"], host["Memory"]) == (2_000_000_000, 300 * 1024 * 1024)
+        hungry = await (await agent_of(provider, made.sandbox_id)).run("tail -c 1000000000 /dev/zero")
+        assert hungry.end is not None
+        assert hungry.end["stopReason"] == "memory_limit"
+
+
 async def test_both_tool_sets_have_the_same_sandboxes(bench: Bench, project: Path) -> None:
     """Issue 7, part 6: made by one, listed, used and killed by the other."""
     async with opened(bench.environ) as tools, provided(environ_of(bench)) as provider:
         managed = await tools.ok("create_sandbox", image=BUSYBOX, workspace_root=str(project))
         agent = await agent_of(provider, managed["id"])
+        assert (await provider.get(GetRequest(sandbox_id=managed["id"]))).end_at is None
         assert (await agent.run("cat read.me")).stdout == b"from the host\n"
         mine = await provider.create(ASKED)
         listed = {record.sandbox_id for record in (await provider.list(ListRequest())).sandboxes}
@@ -156,13 +198,18 @@ async def test_a_change_that_loses_is_told(bench: Bench) -> None:
 
 
 async def test_many_small_changes_need_no_squash(bench: Bench) -> None:
-    """A user of the fifteen tools knows of no layers: there may be more changes than an overlay takes layers."""
+    """A user of the fifteen tools knows of no layers: before an overlay has too many, the agent squashes them."""
     async with provided(environ_of(bench)) as provider:
         made = await provider.create(ASKED)
         agent = await agent_of(provider, made.sandbox_id)
-        for number in range(210):
+        for number in range(WORKSPACE_LAYERS + 2):
             await agent.write(f"/workspace/f{number % 7}", b"%d" % number)
-        assert (await agent.run("cat f6")).stdout == b"209"
+
+        async def few() -> bool:
+            return len((await agent.call("/cloche.Layers/Status", {}))["layers"]) < 10
+
+        await eventually(few, "there are few layers")
+        assert await agent.read("/workspace/f3") == b"101"
         assert (await agent.run("ls")).stdout.split() == [b"f%d" % number for number in range(7)]
 
 

@@ -123,11 +123,25 @@ class Context:
         envs = {**launch.envs, _LEAVES_CWD: "1"} if launch.argv else launch.envs
         return self._session.place(replace(launch, envs=envs))
 
-    async def advance(self, *, written: bool) -> Mapping[str, object]:
-        """Publish what code wrote into the workspace, and see there what others published. Not while code runs."""
-        if self._workspaces is None or self._session is None or self._session.gone:
+    async def advance(self) -> None:
+        """See in the workspace what others have published. Not while code runs.
+
+        Raises:
+            AgentError: the workspace cannot be shown.
+        """
+        if self._workspaces is not None and self._session is not None and not self._session.gone:
+            await self._workspaces.advance(self._session, written=False)
+
+    async def publish(self) -> Mapping[str, object]:
+        """Publish what code wrote into the workspace; tell what became of it, where the sandbox has layers."""
+        if self._workspaces is None or self._session is None:
             return {}
-        return await self._workspaces.advance(self._session, written=written)
+        facts = {"session_id": self._session.session_id, "manifest_version": self._workspaces.version}
+        try:
+            return await self._workspaces.advance(self._session, written=True)
+        except AgentError:
+            # The code has run, and its output is not lost for that.
+            return {**facts, "outcome": "rejected"}
 
     async def _settle(self) -> None:
         """Publish what is left, when the context is removed."""

@@ -114,6 +114,7 @@ class Interpreters:
             if exchange.gone:
                 return
             await self._start(context)
+            await context.advance()
             replaced, context.replaced = context.replaced, None
             exchange.begin(200, NDJSON_TYPE)
             sink = ExecutionSink(exchange, self._config.clock)
@@ -122,11 +123,10 @@ class Interpreters:
             exchange.on_resume = context.resume
             if replaced is not None:
                 sink.line(replaced.line())
-            await context.advance(written=False)
             start_ns, denial_mark = mark(), self._hooks.denial_mark()
             try:
                 finish = await context.execute(job, run)
-                published = await context.advance(written=True)
+                published = await context.publish()
             finally:
                 exchange.on_resume = None
                 sink.stop()

@@ -6,6 +6,7 @@ Source: checklist 238 to 252, 338; faults L2, L13, L19.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import platform
 import secrets
@@ -38,6 +39,7 @@ from .settings import ManagerSettings
 logger = logging.getLogger(__name__)
 
 READY_S = 60.0
+LEAST_S = 10
 _POLL_S = (0.02, 0.25)
 _UNDO_S = 60.0
 _MOUNTS_REFUSED = "cloche: mounts refused"
@@ -156,13 +158,15 @@ class Creation:
         return record if record.lifetime_s is None else await self._begin_lifetime(record, record.lifetime_s)
 
     async def _begin_lifetime(self, record: Record, lifetime_s: int) -> Record:
+        """Count from the call, but not so that whoever gets the sandbox has no time left for it."""
+        left_s = max(record.started_at + lifetime_s - self._now(), min(lifetime_s, LEAST_S))
         link = AgentLink(record.agent_port or 0, record.token)
         try:
-            await link.renew(lifetime_s)
+            await link.renew(math.ceil(left_s))
         finally:
             with anyio.CancelScope(shield=True):
                 await link.aclose()
-        return replace(record, end_at=self._now() + lifetime_s)
+        return replace(record, end_at=self._now() + left_s)
 
     def _start(self, record: Record, delivered: Delivered, image: Mapping[str, Any]) -> tuple[int, int]:
         engine, labels = self._engine, self._registry.labels_of(record)
