@@ -27,6 +27,7 @@ from cloche_docker_manager.agent_link import AgentLink
 from cloche_docker_manager.provider import open_provider
 from cloche_sdk import AsyncSandbox, Doors, Sandbox, load_settings
 from cloche_sdk.unpublished import unpublished_note
+from cloche_testkit.agent_client import AgentRefused
 from cloche_testkit.conformance.base import agent_of, eventually, is_gone
 from tests.docker_engine import BUSYBOX
 from tests.e2e.every_tool import remaining_calls, value_of
@@ -167,6 +168,19 @@ async def test_everything_that_runs_sees_one_workspace(bench: Bench, project: Pa
             await tools.ok("export_changes", sandbox_id=made.sandbox_id, dest=str(target), format="dir")
             assert sorted(path.name for path in target.iterdir()) == ["coded", "commanded", "tasked"]
             assert [path.name for path in project.iterdir()] == ["read.me"]
+
+
+async def test_no_link_leads_a_file_tool_to_the_layers(bench: Bench) -> None:
+    """What code plants is followed by an agent that may do more than the code."""
+    async with provided(environ_of(bench)) as provider:
+        agent = await agent_of(provider, (await provider.create(ASKED)).sandbox_id)
+        await agent.run("ln -s /cloche/store/manifest.json planted; ln -s /cloche/store folder")
+        for path in ("planted", "folder/manifest.json", "folder/new"):
+            with pytest.raises(AgentRefused) as refusal:
+                await agent.write(f"/workspace/{path}", b"{}")
+            assert refusal.value.code == "file_permission_denied"
+        with pytest.raises(AgentRefused):
+            await agent.list("/workspace/folder")
 
 
 async def test_code_that_keeps_a_file_open_is_published_when_it_lets_go(bench: Bench) -> None:

@@ -51,6 +51,8 @@ class AgentConfig:
     path: str = DEFAULT_PATH
     tmp_dir: str = "/tmp"
     file_root: str | None = None
+    hidden: Sequence[str] = ()
+    """Folders that no file operation reaches: what the agent keeps there is not the sandbox's."""
     open_contexts: bool = False
     """Accept /contexts without a token, as released E2B interpreters clients call it."""
     begin_interpreter: bool = False

@@ -79,6 +79,7 @@ def main(folder: str) -> int:
         users=(User("user", 0, 0, _HOME),),
         workdir=boot.workdir,
         path=boot.path,
+        hidden=(boot.store,) if boot.store else (),
     )
     lifetime = Lifetime(boot.deadline)
     hooks = KeeperHooks(

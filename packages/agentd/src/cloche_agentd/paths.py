@@ -45,6 +45,7 @@ class Resolver:
     def __init__(self, config: AgentConfig) -> None:
         root = config.file_root
         self._root = os.path.realpath(root) if root is not None else None
+        self._hidden = config.hidden
 
     def target(self, path: str) -> str:
         """Return where the path leads, every link followed; the last parts need not exist yet.
@@ -72,6 +73,8 @@ class Resolver:
         return posixpath.join(self.target(folder or "/"), name)
 
     def _confine(self, resolved: str, asked: str) -> None:
+        if any(resolved == folder or resolved.startswith(f"{folder}/") for folder in self._hidden):
+            raise AgentError("permission_denied", f"path may not be used: {asked}", "file_permission_denied")
         if self._root is None:
             return
         if resolved != self._root and not resolved.startswith(self._root.rstrip("/") + "/"):

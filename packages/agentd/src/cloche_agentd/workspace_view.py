@@ -162,6 +162,9 @@ class LayeredView:
         if result["outcome"] != "rejected":
             return True
         await self._discard(session)
+        if result.get("reject_class") != "source_conflict":
+            logger.warning("a change was refused", extra={"why": result.get("reject_class")})
+            raise AgentError("failed_precondition", "the layers cannot take this change", "internal_error")
         return False
 
     async def _drop(self) -> None:
