@@ -31,6 +31,7 @@ from .session_holder import Confinement, Place, confine_plainly, hold, mount_pla
 _SHOWN_PATHS: Final = 100
 _SHOWN_CHARACTERS: Final = 4096
 _PIPE_BYTES: Final = 1024 * 1024
+_EXPORT_BYTES: Final = 64 * 1024
 _F_SETPIPE_SZ: Final = 1031
 
 
@@ -447,14 +448,20 @@ def _send_export(
         manifest = store.manifest
         facts = (manifest.version, manifest.ids, session_ids)
         with store.view(manifest, base=False) as layers, store.open_layers((), base=True) as base:
+            held = bytearray()
             for record in export.fold(layers.fds, base, facts, names_only=names_only):
-                _write_all(pipe, export.frame(record))
+                held += export.frame(record)
+                # Each write may wake the reader: thousands of small files would be as many turns.
+                if len(held) >= _EXPORT_BYTES:
+                    _write_all(pipe, held)
+                    held = bytearray()
+            _write_all(pipe, held)
     except BaseException:  # noqa: BLE001 - a process entry point; a stream without its end tells the reader
         status = 70
     os._exit(status)
 
 
-def _write_all(pipe: int, data: bytes) -> None:
+def _write_all(pipe: int, data: bytes | bytearray) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(pipe, view) :]

@@ -5,7 +5,6 @@ Source: checklist 280, 281, 288, 346; systems 5.5 and X10.
 
 from __future__ import annotations
 
-import io
 import os
 import tarfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from .export_stream import Change
 from .host_executed import wanted
 
 _LEVEL = 3
+_PIECE = 1 << 20
 
 
 def write_archive(
@@ -35,7 +35,7 @@ def write_archive(
     draft = place.with_name(draft_name)
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
-        with os.fdopen(fd, "wb") as out:
+        with os.fdopen(fd, "wb", _PIECE) as out:
             with _packed(out, compressed=compressed) as packed:
                 _write_members(wanted(spool, written.left_out, all_of_them=host_executed), spool, packed, written)
             out.flush()
@@ -70,7 +70,8 @@ class _Plain:
 
 
 def _write_members(changes: Iterator[Change], spool: BinaryIO, packed: Any, written: Written) -> None:
-    with tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive:
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive:
+        cast("Any", archive).copybufsize = _PIECE
         pending: list[Change] = []
         for change in changes:
             if change.kind == "data":
@@ -87,7 +88,7 @@ def _write_members(changes: Iterator[Change], spool: BinaryIO, packed: Any, writ
 
 def _add_file(spool: BinaryIO, archive: tarfile.TarFile, parts: list[Change], written: Written) -> None:
     if parts:
-        archive.addfile(_member(parts[0]), cast("Any", io.BufferedReader(_Pieces(content_of(spool, parts)))))
+        archive.addfile(_member(parts[0]), cast("Any", _Pieces(content_of(spool, parts))))
         written.files += 1
 
 
@@ -113,20 +114,20 @@ def _member(change: Change) -> tarfile.TarInfo:
     return member
 
 
-class _Pieces(io.RawIOBase):
+class _Pieces:
     """Pieces of content as a file that is read once."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._rest:
-            self._rest = next(self._pieces, b"")
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
+    def read(self, count: int) -> bytes:
+        """The next so many bytes; fewer only at the end."""
+        found, self._rest = self._rest, b""
+        while len(found) < count:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return found
+            found = found + piece if found else piece
+        found, self._rest = found[:count], found[count:]
+        return found

@@ -29,6 +29,9 @@ from .registry import Record
 from .settings import ManagerSettings
 from .workspace_tree import OPEN_FOLDER
 
+# What is handed to a thread at once.
+_PIECE = 1 << 20
+
 
 @dataclass(frozen=True)
 class Order:
@@ -108,16 +111,25 @@ async def take_in(record: Record, spool: Spool, *, names_only: bool) -> None:
     assert record.agent_port is not None, "a ready sandbox has an agent"
     link = AgentLink(record.agent_port, record.token)
     try:
+        held = bytearray()
         async for chunk in link.export(names_only=names_only):
-            try:
-                await run_sync(spool.feed, chunk)
-            except OSError as exc:
-                raise DestinationUnusable from exc
+            held += chunk
+            if len(held) >= _PIECE:
+                await _feed(spool, held)
+                held = bytearray()
+        await _feed(spool, held)
         if not spool.finished:
             raise ExportRejected(reason="torn")
         spool.end()
     finally:
         await link.aclose()
+
+
+async def _feed(spool: Spool, data: bytearray) -> None:
+    try:
+        await run_sync(spool.feed, data)
+    except OSError as exc:
+        raise DestinationUnusable from exc
 
 
 def _write(file: BinaryIO, place: Path, order: Order, drafts: Drafts, written: Written) -> None:

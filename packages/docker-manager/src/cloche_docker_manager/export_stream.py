@@ -56,7 +56,7 @@ class Spool:
     _folders: list[tuple[bytes, bytes]] = field(default_factory=lambda: [(b"", b"")])
     _open_file: tuple[int, int] | None = None
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes | bytearray) -> None:
         """Take the next bytes.
 
         Raises:
@@ -66,11 +66,14 @@ class Spool:
         if self._bytes > MAX_BYTES:
             raise ExportRejected(reason="too_large")
         self._buffer += chunk
-        while (length := self._whole_record()) is not None:
-            head_size = int.from_bytes(self._buffer[:4], "big")
-            self._check(_head(bytes(self._buffer[4 : 4 + head_size])))
-            self.file.write(self._buffer[:length])
-            del self._buffer[:length]
+        done = 0
+        while (found := self._whole_record(done)) is not None:
+            length, head = found
+            self._check(head)
+            done += length
+        with memoryview(self._buffer) as whole:
+            self.file.write(whole[:done])
+        del self._buffer[:done]
 
     def end(self) -> None:
         """Say that nothing follows.
@@ -82,17 +85,19 @@ class Spool:
             raise ExportRejected(reason="torn")
         self.file.flush()
 
-    def _whole_record(self) -> int | None:
-        """The size of the first record, once all of it is there."""
-        if len(self._buffer) < 4:
+    def _whole_record(self, at: int) -> tuple[int, dict[str, Any]] | None:
+        """Size and head of the record that begins there, once all of it is there."""
+        there = len(self._buffer) - at
+        if there < 4:
             return None
-        head_size = int.from_bytes(self._buffer[:4], "big")
+        head_size = int.from_bytes(self._buffer[at : at + 4], "big")
         if not 2 <= head_size <= _MAX_HEAD:
             raise ExportRejected(reason="malformed")
-        if len(self._buffer) < 4 + head_size:
+        if there < 4 + head_size:
             return None
-        length = 4 + head_size + _number(_head(bytes(self._buffer[4 : 4 + head_size])), "payload", 0, _MAX_PAYLOAD)
-        return length if len(self._buffer) >= length else None
+        head = _head(bytes(self._buffer[at + 4 : at + 4 + head_size]))
+        length = 4 + head_size + _number(head, "payload", 0, _MAX_PAYLOAD)
+        return (length, head) if there >= length else None
 
     def _check(self, head: dict[str, Any]) -> None:
         kind = head.get("kind")
