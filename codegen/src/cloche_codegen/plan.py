@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cloche_codegen import lint
-from cloche_codegen.emit import agent, contract, http, manifest, models, publishing, reference, sync
+from cloche_codegen.emit import agent, contract, http, manifest, models, openapi, publishing, reference, sync
 from cloche_codegen.ir import tool_sets
 from cloche_codegen.load import load
 
@@ -48,6 +48,7 @@ def outputs(repository: Path) -> list[Output]:
         (CONTRACT, contract.emit(library, sets)),
         (CONTRACT, agent.emit_client(library)),
         (CONTRACT, http.emit(library)),
+        (CONTRACT, openapi.emit(library)),
         (AGENTD, agent.emit_agentd(library)),
         (SDK, sync.emit(repository)),
         (REFERENCE, reference.emit(library, sets)),

@@ -13,6 +13,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from cloche_contract.errors import (
+    AccessKeyRefused,
     AuthenticationFailed,
     ConfigurationInvalid,
     IdempotencyConflict,
@@ -167,6 +168,19 @@ async def test_without_a_key_nothing_is_asked(platform: ReferencePlatform) -> No
     with pytest.raises(AuthenticationFailed):
         await AsyncSandbox.list(doors=doors)
     assert platform.seen == []
+
+
+@pytest.mark.parametrize("name", ["ALICLOUD_ACCESS_KEY_ID", "ALICLOUD_ACCESS_KEY_SECRET"])
+async def test_an_access_key_pair_alone_is_refused_by_name(platform: ReferencePlatform, name: str) -> None:
+    """The platform's sandbox API takes an API key. Source: systems facts 2.3, 2.4 (E1003), 2.6."""
+    only = {name: "a-secret-key"}
+    for provider, error in (("cloud", AccessKeyRefused), ("alicloud-express", AccessKeyRefused), ("e2b", None)):
+        doors = doors_to(platform, ABX_SANDBOX_API_KEY="", ABX_PROVIDER=provider, **only)
+        with pytest.raises(error or AuthenticationFailed) as caught:
+            await AsyncSandbox.list(doors=doors)
+        assert "a-secret-key" not in f"{caught.value} {caught.value.hint} {caught.value.details}"
+    assert platform.seen == []
+    assert await AsyncSandbox.list(doors=doors_to(platform, **only)) == ()  # beside a key it changes nothing
 
 
 async def test_a_wrong_key_is_told_with_its_status(platform: ReferencePlatform) -> None:

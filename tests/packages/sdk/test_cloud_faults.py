@@ -53,12 +53,24 @@ async def _kill(sandbox_id: str, doors: Doors) -> object:
     return await AsyncSandbox.kill_by_id(sandbox_id, doors=doors)
 
 
+async def _pause(sandbox_id: str, doors: Doors) -> object:
+    async with await AsyncSandbox.connect(sandbox_id, doors=doors) as sandbox:
+        return await sandbox.pause()
+
+
+async def _resume(sandbox_id: str, doors: Doors) -> object:
+    async with await AsyncSandbox.connect(sandbox_id, doors=doors) as sandbox:
+        return await sandbox.resume(60)
+
+
 CALLS: Mapping[str, Call] = {
     "create_sandbox": _create,
     "list_sandboxes": _list,
     "get_sandbox": _get,
     "set_timeout": _set_timeout,
     "delete_sandbox": _kill,
+    "pause_sandbox": _pause,
+    "connect_sandbox": _resume,
 }
 STATUSES: Mapping[int, type[ClocheError]] = {
     400: ProviderFailed,
@@ -106,6 +118,9 @@ async def test_a_refusal_is_a_typed_error(platform: ReferencePlatform, route: st
     """Source: checklist 86 to 93."""
     sandbox_id = await _made(platform)
     platform.faults.plan(Fault(route, "status", status=status, times=9))
+    if (route, status) == ("pause_sandbox", 409):
+        assert await CALLS[route](sandbox_id, doors_to(platform)) is False  # it is paused already
+        return
     with pytest.raises(STATUSES[status]) as caught:
         await CALLS[route](sandbox_id, doors_to(platform))
     assert caught.value.details.get("http_status", status) == status

@@ -121,6 +121,7 @@ class CloudProvider:
         self._timeout_s = float(options.settings.get("http_timeout", "30"))
         self._http = PlatformHttp(self._timeout_s)
         self._version: int | None = None
+        self._without_key = preset.without_key(options.environ)
 
     @property
     def id(self) -> str:
@@ -263,6 +264,7 @@ class CloudProvider:
             http=self._http,
             key_headers=self._preset.key_headers,
             timeout_s=self._timeout_s,
+            without_key=self._without_key,
         )
         return PlatformClient(platform), addresses
 

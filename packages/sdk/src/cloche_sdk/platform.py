@@ -51,17 +51,20 @@ class Platform:
         key_headers: Sequence[str],
         timeout_s: float,
         sleep: Sleep = anyio.sleep,
+        without_key: type[ClocheError] = AuthenticationFailed,
     ) -> None:
         """Take where the platform is and who asks.
 
         Args:
             key_headers: headers that carry the key: `authorization`, as a bearer token, or another, as it is.
             timeout_s: how long one attempt may take.
+            without_key: what a request fails with where there is no key.
         """
         self.base_url = base_url.rstrip("/")
         fixed = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "cloche"}
         self._headers = {**fixed, **_credentials(api_key, key_headers)}
         self._has_key = api_key is not None
+        self._without_key = without_key
         self._http = http
         self._timeout_s = timeout_s
         self._sleep = sleep
@@ -78,13 +81,13 @@ class Platform:
         """Send one request; again where that cannot do anything twice.
 
         Raises:
-            AuthenticationFailed: there is no key, or the platform refused it.
+            AuthenticationFailed, AccessKeyRefused: there is no key, or the platform refused it.
             ProviderUnavailable, ProviderTimeout: the platform does not answer.
             ProviderFailed: its answer makes no sense.
             ClocheError: what the status means on this route.
         """
         if not self._has_key:
-            raise AuthenticationFailed
+            raise self._without_key
         url = f"{self.base_url}{route.url_path(values)}" + (f"?{urlencode(query)}" if query else "")
         content = None if body is None else json.dumps(body).encode()
         sent = {**self._headers, **headers}

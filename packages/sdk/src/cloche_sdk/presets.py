@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cloche_contract.errors import ConfigurationInvalid, UnsupportedOperation
+from cloche_contract.errors import (
+    AccessKeyRefused,
+    AuthenticationFailed,
+    ClocheError,
+    ConfigurationInvalid,
+    UnsupportedOperation,
+)
 from cloche_contract.http import HEADER_API_KEY
 
 __all__ = ["ALICLOUD_EXPRESS", "CLOUD", "E2B", "Addresses", "Preset"]
 
 _BEARER = "authorization"
+_NO_KEY: type[ClocheError] = AuthenticationFailed
 _AGENT_PORT, _INTERPRETER_PORT = 49983, 49999
 # Below these, all sandboxes have one host, which routes by headers.
 _SHARED_HOST = frozenset(
@@ -25,7 +32,8 @@ _SHARED_HOST = frozenset(
 class Preset:
     """One platform. `{region}` stands for the region in its addresses; without one, it has no regions.
 
-    `sizes` says whether a create may ask for CPU and memory; elsewhere the template decides.
+    `sizes` says whether a create may ask for CPU and memory; elsewhere the template decides. `access_keys` are
+    variables of credentials that its other services take, and its sandboxes do not.
     """
 
     provider: str
@@ -34,6 +42,11 @@ class Preset:
     key_headers: tuple[str, ...]
     region: str | None = None
     sizes: bool = False
+    access_keys: tuple[str, ...] = ()
+
+    def without_key(self, environ: Mapping[str, str]) -> type[ClocheError]:
+        """What is wrong where there is no API key."""
+        return AccessKeyRefused if any(environ.get(name, "").strip() for name in self.access_keys) else _NO_KEY
 
     def addresses(self, settings: Mapping[str, str], region: str | None = None) -> Addresses:
         """Its addresses under these settings. An explicit one is taken as it is, nothing is derived from it.
@@ -93,6 +106,7 @@ ALICLOUD_EXPRESS = Preset(
     (_BEARER,),
     region="cn-hangzhou",
     sizes=True,
+    access_keys=("ALICLOUD_ACCESS_KEY_ID", "ALICLOUD_ACCESS_KEY_SECRET"),
 )
 E2B = Preset("e2b", "https://api.e2b.app", "e2b.app", (HEADER_API_KEY.lower(),))
 # The default platform, or whatever ABX_SANDBOX_BASE_URL names: it takes the key in either header.

@@ -129,6 +129,24 @@ class Unsupported(ClocheError):
     kind: ClassVar[str] = "operation_failed"
 
 
+class AccessKeyRefused(AuthenticationError):
+    """An access key pair is configured and no API key. The sandbox API of the platform takes an API key alone."""
+
+    code: ClassVar[str] = "access_key_refused"
+    error_code: ClassVar[str] = "E1003"
+    message: ClassVar[str] = (
+        "An access key pair is configured and no API key. The sandbox API of the platform takes an API key alone."
+    )
+    suggestion: ClassVar[str] = "Make an API key in the console of the platform, and set ABX_SANDBOX_API_KEY."
+    http_status: ClassVar[int] = 401
+    connect_code: ClassVar[str] = "unauthenticated"
+    retry: ClassVar[Retry] = "never"
+    detail_keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+
 class AuditUnavailable(Unavailable):
     """The call was not carried out: it cannot be written into the audit file."""
 
@@ -1234,6 +1252,7 @@ class WorkspaceSessionNotFound(NotFound):
 
 
 ERRORS: Final[Mapping[str, type[ClocheError]]] = {
+    "access_key_refused": AccessKeyRefused,
     "audit_unavailable": AuditUnavailable,
     "authentication_failed": AuthenticationFailed,
     "backend_unavailable": BackendUnavailable,
@@ -1436,6 +1455,7 @@ CAUSES: Final[Mapping[BackendCause, tuple[str, str]]] = {
 
 __all__ = [
     "AccessDenied",
+    "AccessKeyRefused",
     "AuditUnavailable",
     "AuthenticationError",
     "AuthenticationFailed",
