@@ -101,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.picture is not None:
         draw(groups, options.picture)
     if options.docs:
-        write_page(groups, report)
+        write_page(groups, report, some=bool(options.only))
     failed = sum(len(contender.failures) for group in groups for contender in group.contenders)
     if failed:
         sys.stdout.write(f"{failed} trials failed.\n")
