@@ -171,16 +171,29 @@ def import_busybox(engine: TestEngine) -> str:
     return import_image(engine, buffer.getvalue(), BUSYBOX)
 
 
-def import_python(engine: TestEngine) -> str:
-    """An image with the Python, shell and C library of this machine."""
+def import_python(
+    engine: TestEngine,
+    changes: Sequence[str] = (),
+    more: Sequence[str] = (),
+    entries: Sequence[tuple[tarfile.TarInfo, bytes]] = (),
+) -> str:
+    """An image with the Python, shell and C library of this machine.
+
+    Args:
+        changes: lines of a Dockerfile.
+        more: programs besides.
+        entries: what is in it besides, with the content of each file.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path in files_of_python():
+        for path in files_of_python(more):
             archive.add(path, path.lstrip("/"), recursive=False)
         folder = tarfile.TarInfo("tmp")
         folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
         archive.addfile(folder)
-    return import_image(engine, buffer.getvalue(), PYTHON)
+        for entry, content in entries:
+            archive.addfile(entry, io.BytesIO(content))
+    return import_image(engine, buffer.getvalue(), PYTHON, changes)
 
 
 def files_of_python(more: Sequence[str] = (), *, extensions: bool = False) -> Iterator[str]:

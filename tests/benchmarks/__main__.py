@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from tests.benchmarks.docker_groups import (
     docker_memory_group,
     docker_small_group,
 )
+from tests.benchmarks.engine import some_engine
 from tests.benchmarks.long_work import parts_group, task_group
 from tests.benchmarks.many import ALIVE, at_once_group, file_group, memory_group
 from tests.benchmarks.measure import Group, run_rounds
@@ -91,7 +92,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     # Where the shell forbids it, our programs would compile themselves at each start; what pip installs never does.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    groups = anyio.run(lambda: run(options.only, smoke=options.smoke))
+    # An engine of our own takes longer to start than the smoke test may take.
+    with nullcontext() if options.smoke else some_engine():
+        groups = anyio.run(lambda: run(options.only, smoke=options.smoke))
     who = "root" if os.geteuid() == 0 else "an ordinary user"
     head = f"As {who}, Python {sys.version.split()[0]}, {os.cpu_count()} processors, Linux {os.uname().release}."
     report = f"{head}\n\n{table(groups)}\n"

@@ -19,6 +19,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.benchmarks.engine import some_engine
 from tests.benchmarks.programs import docker_image
 from tests.packages.local.escape.battery import ATTEMPTS, attack, workshop
 from tests.packages.local.escape.host_facts import host_facts
@@ -104,6 +105,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 def main() -> int:
     """Print the table; fails where an attempt works in a sandbox of ours."""
     with (
+        some_engine(),
         tempfile.TemporaryDirectory(prefix="cl-") as path,
         pytest.MonkeyPatch.context() as patch,
         host_facts(Path(path), patch) as facts,
