@@ -60,11 +60,11 @@ PLANS = (
     Plan("http", http_group, 40, 1, 0),
     Plan("cloud", platform_group, 200, 3),
     Plan("cloud-file", data_plane_group, 10, 1),
-    Plan("docker-create", docker_create_group, 15, 1, 0),
-    Plan("docker-call", docker_call_group, 100, 0, 3),
+    Plan("docker-create", docker_create_group, 15, 0),
+    Plan("docker-call", docker_call_group, 100, 3, 1),
     Plan("docker-disk", docker_disk_group, 1, 0, 0),
-    Plan("docker-large", docker_large_group, 7, 0, 1),
-    Plan("docker-small", docker_small_group, 7, 0, 1),
+    Plan("docker-large", docker_large_group, 7, 0),
+    Plan("docker-small", docker_small_group, 7, 0),
     Plan("docker-memory", docker_memory_group, 3, 0, 0),
 )
 

@@ -157,14 +157,16 @@ def fill(folder: Path, files: int, size: int) -> None:
 
 
 def blocks_below(*folders: Path) -> int:
-    """Bytes that folders take on the disk, each file once."""
-    seen: set[tuple[int, int]] = set()
+    """Bytes that folders take on the disk, each file once; not what is mounted there, as the view of a container is."""
+    seen: set[int] = set()
     total = 0
     for top in folders:
-        for folder, _folders, files in os.walk(top):
+        device = os.lstat(top).st_dev
+        for folder, below, files in os.walk(top):
+            below[:] = [name for name in below if os.lstat(os.path.join(folder, name)).st_dev == device]
             for name in (*files, "."):
                 facts = os.lstat(os.path.join(folder, name))
-                if (facts.st_dev, facts.st_ino) not in seen:
-                    seen.add((facts.st_dev, facts.st_ino))
+                if facts.st_ino not in seen:
+                    seen.add(facts.st_ino)
                     total += facts.st_blocks * 512
     return total

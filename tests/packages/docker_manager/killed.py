@@ -1,4 +1,6 @@
-"""A manager that kills itself before or after one step: python -m … create|destroy STEP before|after WORKSPACE."""
+"""A manager that kills itself: python -m … create|destroy STEP before|after WORKSPACE, at one step of its work, or
+python -m … squash|export SANDBOX SECONDS DEST, so many seconds after it began.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from typing import Any
 
 import anyio
 
+from cloche_contract.kernel.toolset import ToolSetOptions
 from cloche_docker_manager.engine import Engine
+from cloche_docker_manager.toolset import open_toolset
 from tests.docker_engine import BUSYBOX
 from tests.packages.docker_manager.managed import Tools, opened
 
@@ -34,7 +38,21 @@ async def work(tools: Tools, task: str, step: str, when: str, workspace: str) ->
     await tools.ok("destroy_sandbox", sandbox_id=made["id"])
 
 
+async def deliver(task: str, sandbox_id: str, seconds: str, dest: str) -> None:
+    async with open_toolset(ToolSetOptions(environ=dict(os.environ))) as session:
+        tools = Tools(session)
+        # An interval timer ends the process by a signal that nothing catches: as abrupt as a kill.
+        signal.setitimer(signal.ITIMER_REAL, float(seconds))
+        if task == "squash":
+            await tools.ok("squash_layerstacks", sandbox_id=sandbox_id)
+        else:
+            await tools.ok("export_changes", sandbox_id=sandbox_id, dest=dest)
+
+
 async def main(words: list[str]) -> None:
+    if words[0] in ("squash", "export"):
+        await deliver(*words)
+        return
     async with opened(dict(os.environ)) as tools:
         await work(tools, *words)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from cloche_docker_manager.engine import Engine
 from cloche_docker_manager.owner import this_process
 from tests.docker_engine import BUSYBOX
 from tests.packages.docker_manager.conftest import Bench
-from tests.packages.docker_manager.managed import objects_of, opened, registry_of
+from tests.packages.docker_manager.managed import objects_of, opened, registry_of, run
 
 OPERATIONS = ("ensure_network", "create_volume", "create_container", "put_file", "start", "inspect")
 REMOVALS = ("remove_container", "remove_volume")
@@ -115,3 +116,36 @@ async def test_l7_l10_a_manager_killed_at_any_moment_leaves_nothing_after_the_ne
             await tools.ok("list_docker_images")
             assert (await tools.ok("list_sandboxes"))["sandboxes"] == [], (task, step, when)
             assert objects_of(bench) == set(), (task, step, when)
+
+
+@pytest.mark.soak
+async def test_l7_a_manager_killed_while_it_squashes_or_exports_loses_and_leaves_nothing(
+    bench: Bench, workspace: Path, tmp_path: Path, seed: int, scale: int
+) -> None:
+    """Fault L7; issue 7: the layers are whole, the sandbox works on, and the next export writes what it should."""
+    choose, out = random.Random(seed), tmp_path / "out"
+    async with opened(bench.environ) as tools:
+        made = await tools.ok("create_sandbox", image=BUSYBOX, workspace_root=str(workspace))
+        record, expected = registry_of(bench.environ).get(made["id"]), {"file"}
+        for turn in range(2 * scale):
+            for number in range(2):
+                await run(record, f"mkdir d{turn}{number}; for i in $(seq 200); do echo $i >d{turn}{number}/$i; done")
+                expected.add(f"d{turn}{number}")
+            words = [("squash", "export")[turn % 2], record.id, f"{choose.uniform(0.01, 0.4):.3f}", str(out)]
+            killed = subprocess.run(
+                [sys.executable, "-m", "tests.packages.docker_manager.killed", *words],
+                env=bench.environ,
+                cwd=ROOT,
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            assert killed.returncode in (0, -signal.SIGALRM), killed.stderr
+            assert (await run(record, "ls"))["stdout"].split() == sorted(expected)
+            await tools.ok("export_changes", sandbox_id=record.id, dest=str(out))
+            assert set(os.listdir(out)) == expected - {"file"}
+            assert {name: len(os.listdir(out / name)) for name in os.listdir(out)} == dict.fromkeys(
+                os.listdir(out), 200
+            )
+            assert not [name for name in os.listdir(out.parent) if name.startswith(".cloche-")]
+        assert (await tools.ok("squash_layerstacks", sandbox_id=record.id))["manifest_version"] > 1
