@@ -49,10 +49,12 @@ def missing() -> str:
     """What this machine lacks for it; empty where nothing."""
     if reason := docker_engine.missing():
         return reason
-    version = subprocess.run([_PYTHON, "-V"], capture_output=True, text=True, check=False).stdout
-    if version.split()[-1:] == [] or version.split()[1].split(".")[:2] != list(map(str, sys.version_info[:2])):
-        return "the wheels are for another Python than Debian's"
-    return "" if Path(_PROGRAMS[0]).exists() else "no useradd"
+    for program in (_PYTHON, *_PROGRAMS):
+        if not Path(program).exists():
+            return f"no {program}"
+    version = subprocess.run([_PYTHON, "-V"], capture_output=True, text=True, check=True).stdout.split()[1]
+    here = ".".join(map(str, sys.version_info[:2]))
+    return "" if version.startswith(f"{here}.") else "the wheels are for another Python than Debian's"
 
 
 def check_image(abx: Path, wheelhouse: Path) -> None:
