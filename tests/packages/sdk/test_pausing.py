@@ -11,8 +11,10 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from cloche_contract.errors import ProviderUnavailable, SandboxPaused
+from cloche_contract.provider import GetRequest
 from cloche_sdk import AsyncSandbox, Doors, SandboxSession
 from cloche_sdk import platform as platform_module
+from cloche_sdk.link import SandboxLink
 from cloche_testkit.plane import ScriptedPlane
 from cloche_testkit.platform import Fault, ReferencePlatform
 from cloche_testkit.scripted import ScriptedProvider
@@ -110,6 +112,19 @@ async def test_a_tool_that_meets_a_paused_sandbox_says_so_and_resumes_only_when_
         assert session.default == own.sandbox_id
         await foreign.kill()
     assert platform.alive == []
+
+
+async def test_whether_it_answers_can_be_asked_without_resuming_it(doors: Doors, platform: ReferencePlatform) -> None:
+    """Also where nothing is known yet but its id: only `connect` and `resume` resume."""
+    async with await AsyncSandbox.create(doors=doors) as sandbox:
+        provider = sandbox.link.provider
+        record = await provider.get(GetRequest(sandbox_id=sandbox.sandbox_id))
+        link = SandboxLink(sandbox.link.reference, provider, record, doors)
+        await sandbox.pause()
+        assert not await link.is_running()
+        with pytest.raises(SandboxPaused):
+            await link.enter()
+        assert platform.is_paused(sandbox.sandbox_id)
 
 
 async def test_a_session_that_ends_destroys_what_is_paused_without_resuming_it(
