@@ -279,3 +279,17 @@ def ancestors(pid: int) -> list[int]:
 def has_child(pid: int) -> bool:
     """Whether a process has started one that still runs."""
     return bool(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+
+def test_a_folder_in_which_a_file_was_only_opened_is_deleted_by_whoever_deleted_it(desk: Desk) -> None:
+    """Layers page: what a session opened for writing and never changed is as the others have it, its folder as well."""
+    desk.run("mkdir own; echo x > own/x; echo y > own/y")
+    for name in ("opened", "written"):
+        desk.session(name)
+        assert desk.run("mkdir more; : >> own/x", name).end["exitCode"] == 0
+    desk.run("echo more >> own/y", "written")
+    assert desk.run("rm -r own").end["exitCode"] == 0
+    assert desk.publish("opened")["outcome"] == "published"
+    assert desk.run("ls").stdout.split() == [b"a.txt", b"b", b"dir", b"more"]
+    refused = desk.publish("written")
+    assert (refused["outcome"], refused["conflicts"]) == ("rejected", [{"path": "own", "reason": "deleted"}])

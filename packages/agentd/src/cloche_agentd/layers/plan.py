@@ -157,6 +157,10 @@ class _Planner:
             elif was is None and _find(read, ours.name) is not None:
                 self._replaced(ours.name, read, head, path, "kind")
                 self.folder(inner, None, None, path, depth + 1)
+            elif was is not None and _find(head, ours.name) is None and only_opened(inner, was, depth):
+                # It is here because something in it was opened for writing; others deleted it.
+                self._plan.withdrawn.add(path)
+                self._plan.entries -= 1
             elif now is None and (was is not None or _find(head, ours.name) is not None):
                 self._conflict(path, "deleted" if was is not None else "kind")
             else:
@@ -186,6 +190,35 @@ class _Planner:
             self._plan.modes[path] = mode
         if mode != theirs or attributes(ours.folder, ours.name) != _attributes(now):
             self._plan.effective = True
+
+
+def only_opened(folder: int, was: Folder, depth: int) -> bool:
+    """Whether an open folder of a session shows nothing that differs from what it has read there."""
+    facts = os.fstat(folder)
+    if depth > MAX_DEPTH or is_opaque(folder) or stat.S_IMODE(facts.st_mode) != _mode(was):
+        return False
+    if attributes(folder, ".") != _attributes(was):
+        return False
+    for name in names(folder):
+        ours = Found(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False))
+        read = was.find(name)
+        if read is None or is_whiteout(ours.status) or ours.is_folder != read.is_folder:
+            return False
+        if not (_only_opened_below(ours, was, depth) if ours.is_folder else same(ours, read)):
+            return False
+    return True
+
+
+def _only_opened_below(ours: Found, was: Folder, depth: int) -> bool:
+    below = was.enter(ours.name)
+    if below is None:
+        return False
+    with below:
+        inner = open_folder(ours.folder, ours.name)
+        try:
+            return only_opened(inner, below, depth + 1)
+        finally:
+            os.close(inner)
 
 
 def _readable(found: Found) -> bool:

@@ -228,7 +228,7 @@ class _Normaliser:
     def _entry(self, folder: int, name: str, path: str) -> bool:
         """Return whether the folder changed."""
         if path in self._gone:
-            self._door.unlink(folder, name)
+            remove(self._door, folder, name)
             return True
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if is_whiteout(status):
