@@ -170,6 +170,17 @@ async def test_without_a_key_nothing_is_asked(platform: ReferencePlatform) -> No
     assert platform.seen == []
 
 
+async def test_the_report_says_what_is_emulated_and_what_that_cannot_promise(platform: ReferencePlatform) -> None:
+    """Source: issue 8, item 4; decision D23."""
+    pool = ProviderPool(doors_to(platform))
+    report = await (await pool.get("cloud")).probe()
+    await pool.aclose()
+    told = {ability.capability: ability.limits for ability in report.emulated}
+    assert set(told) == {"tasks", "transfers"}
+    assert set(told) <= set(report.capabilities)
+    assert all(sentence.endswith(".") for sentences in told.values() for sentence in sentences)
+
+
 @pytest.mark.parametrize("name", ["ALICLOUD_ACCESS_KEY_ID", "ALICLOUD_ACCESS_KEY_SECRET"])
 async def test_an_access_key_pair_alone_is_refused_by_name(platform: ReferencePlatform, name: str) -> None:
     """The platform's sandbox API takes an API key. Source: systems facts 2.3, 2.4 (E1003), 2.6."""
