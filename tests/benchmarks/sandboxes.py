@@ -16,7 +16,7 @@ from cloche_sdk.providers import Doors, ProviderPool
 from tests.benchmarks.programs import ANSWER, CODE
 
 WARM_TEMPLATE = "code-interpreter-v1"
-_SETTLED_S = 3
+_SETTLED_S = 8
 NUMPY_CODE = "import numpy\nprint(int(numpy.arange(7).sum()) * 2)"
 
 
