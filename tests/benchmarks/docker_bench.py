@@ -160,7 +160,7 @@ def blocks_below(*folders: Path) -> int:
     """Bytes that folders take on the disk, each file once; not what is mounted there, as the view of a container is."""
     seen: set[int] = set()
     total = 0
-    for top in folders:
+    for top in filter(Path.exists, folders):
         device = os.lstat(top).st_dev
         for folder, below, files in os.walk(top):
             below[:] = [name for name in below if os.lstat(os.path.join(folder, name)).st_dev == device]
