@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -93,6 +94,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     # Where the shell forbids it, our programs would compile themselves at each start; what pip installs never does.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Whoever gives up waiting leaves no engine and no sandbox behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     # An engine of our own takes longer to start than the smoke test may take.
     with nullcontext() if options.smoke else some_engine():
         groups = anyio.run(lambda: run(options.only, smoke=options.smoke))
