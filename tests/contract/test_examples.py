@@ -63,7 +63,7 @@ async def test_every_example_of_the_management_tools_ends_as_its_tool_declares(t
 async def test_every_example_ends_as_its_tool_declares(tmp_path: Path, case: Case) -> None:
     """Pitfalls, "Docs drift from behaviour": examples are replayed."""
     # The agent of these tests isolates nothing: what writes to a path of the examples gets no agent at all.
-    writes = case.tool.name == "write_file"
+    writes = case.tool.name in ("write_file", "upload_file")
     async with _session(ScriptedPlane(data_plane="none" if writes else "unsandboxed"), tmp_path) as session:
         outcome = await dispatch(case.tool.set, session, case.tool.name, case.arguments, Call())
     if outcome.is_error:
