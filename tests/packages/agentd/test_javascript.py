@@ -212,3 +212,12 @@ def test_o11_javascript_is_interrupted_and_keeps_its_state(client: Client) -> No
     ran = client.execute("for (;;) console.log('y'.repeat(99))", language="javascript", output_limit=100_000)
     assert (ran.end["stop_reason"], ran.end["state_kept"]) == ("output_limit", True)
     assert client.execute("kept + 1", language="javascript").results[0]["text"] == "42"
+
+
+def test_o11_what_a_loop_prints_leaves_node_while_the_loop_runs(client: Client) -> None:
+    """Else output that nobody has seen fills the memory, and no limit of it is ever met."""
+    ran = client.execute(
+        "for (let n = 0; n < 50000; n++) console.log('y'.repeat(99));\nprocess.stdout.writableLength",
+        language="javascript",
+    )
+    assert (ran.results[0]["text"], len(ran.stdout)) == ("0", 5_000_000)

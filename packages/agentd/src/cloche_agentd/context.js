@@ -48,6 +48,10 @@
   const waiting = [];
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
+  // A loop that prints never returns to node's event loop: what a full pipe does not take would pile up in memory,
+  // unseen and uncounted, until the loop ends.
+  for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
+
   // -- the channel --------------------------------------------------------------------------------------------
 
   let buffer = Buffer.alloc(0);
