@@ -38,7 +38,8 @@ def _build(tmp_path: Path, place: Place) -> Path:
     ignore = shutil.ignore_patterns("__pycache__", "_gen")
     shutil.copytree(ROOT / "packages/sdk/src/cloche_sdk", repository / "packages/sdk/src/cloche_sdk", ignore=ignore)
     (repository / "packages/cli").mkdir(parents=True)
-    shutil.copy(ROOT / "packages/cli/pyproject.toml", repository / "packages/cli")
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / "packages/cli" / name, repository / "packages/cli")
     environment = {**os.environ, "PYTHONHASHSEED": place.hash_seed, "LC_ALL": place.locale, "TZ": place.zone}
     environment.pop("PYTHONUTF8", None)
     inner = repository / "schemas" / "tools"

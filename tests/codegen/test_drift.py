@@ -130,7 +130,8 @@ def repository(tmp_path: Path) -> Path:
         tmp_path / "packages/sdk/src/cloche_sdk",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
-    shutil.copy(ROOT / "packages/cli/pyproject.toml", tmp_path / "packages/cli")
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / "packages/cli" / name, tmp_path / "packages/cli")
     return tmp_path
 
 
