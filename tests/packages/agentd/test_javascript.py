@@ -221,3 +221,23 @@ def test_o11_what_a_loop_prints_leaves_node_while_the_loop_runs(client: Client) 
         language="javascript",
     )
     assert (ran.results[0]["text"], len(ran.stdout)) == ("0", 5_000_000)
+
+
+def test_o11_what_is_printed_after_an_interrupted_loop_is_seen(client: Client) -> None:
+    """An interrupt in the middle of a write left a stream that held back everything that came later."""
+    for word in ("one", "two", "three", "four"):
+        client.execute("for (;;) console.log('y'.repeat(99))", language="javascript", output_limit=100_000)
+        ran = client.execute(f"console.log('{word}'); console.error('{word}')", language="javascript")
+        assert (ran.stdout, ran.text("stderr")) == (f"{word}\n", f"{word}\n")
+
+
+def test_what_is_printed_keeps_its_encoding_and_calls_back(client: Client) -> None:
+    """`write` of node's streams: text in an encoding, bytes, a callback as second or third argument."""
+    code = (
+        "process.stdout.write('aMOp', 'base64', () => process.stdout.write(Buffer.from('!')));"
+        "process.stdout.write('é', () => console.log(process.stdout.write(new Uint8Array([63]))))"
+    )
+    assert client.execute(code, language="javascript").stdout == "héé!?true\n"
+    error = client.execute("process.stdout.write(7)", language="javascript").error
+    assert error is not None
+    assert error["name"] == "TypeError"

@@ -48,9 +48,38 @@
   const waiting = [];
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-  // A loop that prints never returns to node's event loop: what a full pipe does not take would pile up in memory,
-  // unseen and uncounted, until the loop ends.
-  for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
+  // -- what the code prints -----------------------------------------------------------------------------------
+
+  // Written at once, and past the stream's own state: a loop that prints never returns to node's event loop, so what
+  // a full pipe does not take would pile up in memory, unseen and uncounted; and a loop that is interrupted in the
+  // middle of a write would leave a stream that holds back all that is printed later.
+  for (const stream of [process.stdout, process.stderr]) {
+    const {fd} = stream;
+    const write = stream.write.bind(stream);
+    stream._handle?.setBlocking?.(true);
+    stream.write = (chunk, encoding, callback) => {
+      if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) return write(chunk, encoding, callback);
+      const done = typeof encoding === 'function' ? encoding : callback;
+      const data = typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : chunk;
+      const error = writeFully(fd, data);
+      if (done) process.nextTick(done, error);
+      return true;
+    };
+  }
+
+  // What kept data from being written, or null.
+  function writeFully(fd, data) {
+    let at = 0;
+    while (at < data.length) {
+      try {
+        at += fs.writeSync(fd, data, at);
+      } catch (error) {
+        if (error.code !== 'EAGAIN') return error;
+        Atomics.wait(sleeper, 0, 0, 1);
+      }
+    }
+    return null;
+  }
 
   // -- the channel --------------------------------------------------------------------------------------------
 
@@ -68,15 +97,7 @@
   }
 
   function writeAll(data) {
-    let at = 0;
-    while (at < data.length) {
-      try {
-        at += fs.writeSync(CHANNEL, data, at);
-      } catch (error) {
-        if (error.code !== 'EAGAIN') really.exit(0);
-        Atomics.wait(sleeper, 0, 0, 1);
-      }
-    }
+    if (writeFully(CHANNEL, data)) really.exit(0);
   }
 
   function sendFrame(header, parts = []) {
