@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from pathlib import Path
 
 import anyio
@@ -12,6 +12,7 @@ import pytest
 from cloche_contract.lifecycle import SandboxRecord
 from cloche_contract.provider import CreateRequest, ListRequest, ProviderOptions, SandboxProvider
 from cloche_docker_manager.provider import open_provider
+from cloche_docker_manager.registry import Registry
 from cloche_testkit.agent_client import TestAgent
 from cloche_testkit.conformance import (
     CodeConformance,
@@ -75,9 +76,13 @@ class TestHonesty(DockerSuite, HonestyConformance):
 
 
 @pytest.fixture(scope="module")
-def standing_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A state directory whose sandbox many tests use."""
-    return tmp_path_factory.mktemp("standing")
+def standing_state(docker_with_images: TestEngine, tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """A state directory whose sandbox many tests use; other tests of this engine count what is in it."""
+    folder = tmp_path_factory.mktemp("standing")
+    yield folder
+    for record in Registry(folder / "state").all():
+        docker_with_images.api.remove_container(record.container, force=True, v=True)
+        docker_with_images.api.remove_volume(record.volume)
 
 
 class DockerUse(DockerSuite):
