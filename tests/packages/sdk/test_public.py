@@ -56,6 +56,7 @@ PUBLIC = [
     "Tasks",
     "Terminal",
     "Transfers",
+    "Unpublished",
     "UploadedPart",
     "Watch",
     "WriteResult",
