@@ -108,9 +108,9 @@ async def _put(sandbox: AsyncSandbox, source: str, inside: str, advance: Advance
     with _opened(source) as file:
         mode = None if source == STREAM else f"{stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o777:o}"
         digest, transfer, size = hashlib.sha256(), None, 0
-        part = _part_of(file)
+        part = file.read(PART_BYTES)
         while True:
-            following = _part_of(file) if part else b""
+            following = file.read(PART_BYTES)
             told = await sandbox.transfers.upload(
                 inside, part, mode=mode, transfer_id=transfer, offset=size, last=not following
             )
@@ -132,10 +132,6 @@ def _opened(source: str) -> BinaryIO:
         return open(source, "rb")
     except OSError as error:
         raise Refused("readable", "names a file that cannot be read, or holds one.", field="FILE") from error
-
-
-def _part_of(file: BinaryIO) -> bytes:
-    return file.read(PART_BYTES)
 
 
 # -- out of the sandbox -----------------------------------------------------------------------------------------------

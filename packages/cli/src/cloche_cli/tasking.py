@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Final
+from typing import Final
 
 from cloche_cli.exit_status import OK, OTHER, TIMEOUT
 from cloche_cli.invocation import Invocation, current, write_out
@@ -62,7 +62,7 @@ async def _start(request: StartRequest, invocation: Invocation) -> int:
         )
         note = start_note(info, request.timeout_s, sandbox.link.remaining_s)
     if invocation.json:
-        invocation.emit({"sandbox_id": request.sandbox_id, **_document(info), "note": note})
+        invocation.emit({"sandbox_id": request.sandbox_id, **asdict(info), "note": note})
     else:
         invocation.write(info.task_id + "\n")
         if note is not None:
@@ -76,7 +76,7 @@ async def _list(sandbox_id: str, invocation: Invocation) -> int:
     async with _connected(sandbox_id) as sandbox:
         found = await sandbox.tasks.list()
     if invocation.json:
-        invocation.emit({"sandbox_id": sandbox_id, "tasks": [_document(info) for info in found]})
+        invocation.emit({"sandbox_id": sandbox_id, "tasks": [asdict(info) for info in found]})
         return OK
     now = datetime.now(timezone.utc)
     rows = [(info.task_id, _ending(info), ago(info.started_at, now), ago(info.finished_at, now)) for info in found]
@@ -100,7 +100,7 @@ async def _show(sandbox_id: str, task_id: str, follow: bool, invocation: Invocat
                 break
     if invocation.json:
         printed = {"stdout": "".join(shown.stdout), "stderr": "".join(shown.stderr), "skipped": shown.skipped}
-        invocation.emit({"sandbox_id": sandbox_id, **_document(report.info), **printed})
+        invocation.emit({"sandbox_id": sandbox_id, **asdict(report.info), **printed})
     else:
         invocation.note(_ending(report.info))
     return _status(report.info) if follow else OK
@@ -110,7 +110,7 @@ async def _cancel(sandbox_id: str, task_id: str, invocation: Invocation) -> int:
     async with _connected(sandbox_id) as sandbox:
         info = (await sandbox.tasks.cancel(task_id)).info
     if invocation.json:
-        invocation.emit({"sandbox_id": sandbox_id, **_document(info)})
+        invocation.emit({"sandbox_id": sandbox_id, **asdict(info)})
     else:
         invocation.write(f"{_ending(info)}\n")
     return OK
@@ -156,10 +156,6 @@ async def _connected(sandbox_id: str) -> AsyncGenerator[AsyncSandbox]:
         yield sandbox
     finally:
         await sandbox.close()
-
-
-def _document(info: TaskInfo) -> dict[str, Any]:
-    return {**asdict(info), "denied": [asdict(denial) for denial in info.denied]}
 
 
 def _ending(info: TaskInfo) -> str:
