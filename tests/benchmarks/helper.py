@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import select
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
@@ -15,6 +16,8 @@ from tests.benchmarks.measure import Contender
 
 # A library of somebody else may wait for ever: that is a failed trial, and not the end of the benchmark.
 TRIAL_S = 60.0
+# Who gave none so often is not asked again.
+MOST_SILENT = 2
 
 
 class Helper:
@@ -23,6 +26,7 @@ class Helper:
     def __init__(self, command: Sequence[str], trial_s: float = TRIAL_S) -> None:
         self._command = command
         self._trial_s = trial_s
+        self._silent: Counter[str] = Counter()
         self._process = self._started()
 
     def _started(self) -> subprocess.Popen[str]:
@@ -50,11 +54,14 @@ class Helper:
         Raises:
             RuntimeError: it failed, or gave no answer in time; the next trial has a new process then.
         """
+        if self._silent[what] >= MOST_SILENT:
+            raise RuntimeError("not tried again: it gave no answer")
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{what}\n")
         self._process.stdin.flush()
         if not select.select([self._process.stdout], [], [], self._trial_s)[0]:
+            self._silent[what] += 1
             self._kill()
             self._process = self._started()
             raise RuntimeError(f"no answer within {self._trial_s:g} s")

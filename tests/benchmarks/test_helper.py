@@ -22,7 +22,8 @@ def test_a_peer_that_never_answers_is_a_failed_trial_and_not_the_end() -> None:
     with Helper([sys.executable, "-c", _PEER], trial_s=20) as helper:
         assert helper.trial("go") == 0.5
         helper._trial_s = 0.2  # pyright: ignore[reportPrivateUsage] - the first trial pays for the start
-        with pytest.raises(RuntimeError, match=r"no answer within 0\.2 s"):
-            helper.trial("hang")
+        for told in (r"no answer within 0\.2 s", r"no answer within 0\.2 s", "not tried again"):
+            with pytest.raises(RuntimeError, match=told):
+                helper.trial("hang")
         helper._trial_s = 20  # pyright: ignore[reportPrivateUsage]
         assert helper.trial("go") == 0.5
